@@ -1,6 +1,4 @@
-// Package web is the page for operators, the dashboard: files that hold no secret, and ask the control API for what
-// they show.
-package web
+package admin
 
 import (
 	"bytes"
@@ -17,7 +15,7 @@ import (
 	"strings"
 )
 
-//go:embed *.html *.js *.json *.css *.svg vendor
+//go:embed web
 var embedded embed.FS
 
 // Dashboard is the page for the operator on duty: the files of admin/web, as they are served. They hold no secret, and
@@ -37,17 +35,23 @@ const dashboardPolicy = "default-src 'none'; script-src 'self'; style-src 'self'
 	"data:; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
 
-// Files are the page's own.
-func Files() fs.FS { return embedded }
+// dashboardFiles are the page's own.
+func dashboardFiles() fs.FS {
+	files, err := fs.Sub(embedded, "web")
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return files
+}
 
-// New packs the files.
-func New() *Dashboard {
-	d := &Dashboard{files: map[string]asset{}}
-	err := fs.WalkDir(Files(), ".", func(name string, entry fs.DirEntry, err error) error {
+// NewDashboard packs the files.
+func NewDashboard() *Dashboard {
+	d, files := &Dashboard{files: map[string]asset{}}, dashboardFiles()
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := embedded.ReadFile(name)
+		text, err := fs.ReadFile(files, name)
 		if plain, packed := strings.CutSuffix(name, ".gz"); packed && err == nil {
 			name = plain
 			text, err = unpack(text)
