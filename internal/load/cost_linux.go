@@ -1,4 +1,4 @@
-package child
+package load
 
 import (
 	"errors"

@@ -1,6 +1,4 @@
-// Package child runs servers as processes of their own and reads what they cost: the benchmark and the attacks start
-// what they measure with it. Costs are those of Linux.
-package child
+package load
 
 import (
 	"context"
@@ -19,7 +17,7 @@ import (
 	"time"
 )
 
-// Process is one that this one has started, with the workers that it started in turn.
+// Process is a server that this one has started, with the workers that it started in turn.
 type Process struct {
 	name  string
 	cmd   *exec.Cmd
@@ -27,9 +25,9 @@ type Process struct {
 	ended chan struct{} // closed when it has gone
 }
 
-// Start starts a process, which writes into a file of dir. It is asked to end when ctx does, and killed where it does
+// StartProcess starts a process, which writes into a file of dir. It is asked to end when ctx does, and killed where it does
 // not.
-func Start(ctx context.Context, dir, name string, command ...string) (*Process, error) {
+func StartProcess(ctx context.Context, dir, name string, command ...string) (*Process, error) {
 	said, err := os.CreateTemp(dir, name+"-*.log")
 	if err != nil {
 		return nil, err
