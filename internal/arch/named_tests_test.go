@@ -1,4 +1,4 @@
-package docs
+package arch
 
 import (
 	"io/fs"
@@ -17,7 +17,7 @@ var (
 // A page that says which test holds a promise names one that is there, and each row of the table of faults names one.
 func TestDocs_PagesNameTestsThatExist(t *testing.T) {
 	there := map[string]bool{}
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -55,7 +55,7 @@ func TestDocs_PagesNameTestsThatExist(t *testing.T) {
 
 // Each promise, and each outcome of a forwarded request, has a test of the built binary.
 func TestDocs_EachPromiseNamesABlackBoxTest(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("..", "e2e", "*_test.go"))
+	files, err := filepath.Glob(filepath.Join(root, "e2e", "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,8 @@
-package docs
+package arch
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,12 +19,12 @@ type schema struct {
 // adding-a-limit.md adds a key.
 func TestKeys_ConfigurationsOnPagesHaveKnownKeys(t *testing.T) {
 	var whole schema
-	if err := json.Unmarshal([]byte(content(t, "../config.schema.json")), &whole); err != nil {
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, "config.schema.json"))), &whole); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
 	for name, text := range pages(t) {
-		for _, m := range block.FindAllStringSubmatch(text, -1) {
+		for _, m := range tomlBlock.FindAllStringSubmatch(text, -1) {
 			var values map[string]any
 			if _, err := toml.Decode(m[1], &values); err != nil || name == tutorial || strings.HasPrefix(m[1], "# ja.toml") {
 				continue

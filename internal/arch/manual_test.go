@@ -1,6 +1,4 @@
-// Package docs holds the tests of the manual's pages. They promise that pages link to what is there, and that what is
-// shown as a configuration is one.
-package docs
+package arch
 
 import (
 	"os"
@@ -12,25 +10,24 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
+// manual is the folder of the manual's pages.
+const manual = root + "/docs"
+
 var (
-	link    = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
-	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	block   = regexp.MustCompile("(?sm)^```toml\n(.*?)^```$")
+	manualLink = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
+	heading    = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	tomlBlock  = regexp.MustCompile("(?sm)^```toml\n(.*?)^```$")
 )
 
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	names, err := filepath.Glob("*.md")
+	names, err := filepath.Glob(filepath.Join(manual, "*.md"))
 	if err != nil || len(names) < 15 {
 		t.Fatalf("pages %q, %v", names, err)
 	}
 	all := map[string]string{}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[name] = string(text)
+		all[filepath.Base(name)] = read(t, name)
 	}
 	return all
 }
@@ -50,12 +47,12 @@ func TestDocs_PagesLinkToWhatIsThere(t *testing.T) {
 		}
 	}
 	for name, text := range all {
-		for _, m := range link.FindAllStringSubmatch(text, -1) {
+		for _, m := range manualLink.FindAllStringSubmatch(text, -1) {
 			to := m[1]
 			if to == "" {
 				to = name
 			}
-			if _, err := os.Stat(to); err != nil {
+			if _, err := os.Stat(filepath.Join(manual, to)); err != nil {
 				t.Errorf("%s links to %s, which is not there", name, to)
 			}
 			if _, ours := all[to]; ours && m[2] != "" && !anchors[to+m[2]] {
@@ -68,7 +65,7 @@ func TestDocs_PagesLinkToWhatIsThere(t *testing.T) {
 func TestDocs_ConfigurationsOnPagesAreTOML(t *testing.T) {
 	n := 0
 	for name, text := range pages(t) {
-		for _, m := range block.FindAllStringSubmatch(text, -1) {
+		for _, m := range tomlBlock.FindAllStringSubmatch(text, -1) {
 			n++
 			var any map[string]any
 			if _, err := toml.Decode(m[1], &any); err != nil {

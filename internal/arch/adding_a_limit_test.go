@@ -1,4 +1,4 @@
-package docs
+package arch
 
 import (
 	"bufio"
@@ -17,17 +17,17 @@ import (
 	"sluice/internal/testkit"
 )
 
-const tutorial = "adding-a-limit.md"
+const tutorial = "adding-a-limit.md" // in docs
 
 func TestAddingALimit_PatchesApply(t *testing.T) {
-	do(t, "..", "git", "apply", "--check", filepath.Join("docs", tutorial))
+	do(t, root, "git", "apply", "--check", filepath.Join("docs", tutorial))
 }
 
 // The tutorial is applied to a copy of the tree, as a reader would do it. What it promises is asked of the binary that
 // is built there.
 func TestAddingALimit_TutorialWorks(t *testing.T) {
 	testkit.Nightly(t, "it compiles a changed tree")
-	page, err := filepath.Abs(tutorial)
+	page, err := filepath.Abs(filepath.Join(manual, tutorial))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestAddingALimit_TutorialWorks(t *testing.T) {
 		"docs/http.md": "\n| `user_orders` | busy | 429 |", "docs/configuration.md": "## [limits.user_orders]",
 		"config.schema.json": `"per_minute"`,
 	} {
-		if text := content(t, filepath.Join(tree, file)); !strings.Contains(text, want) {
+		if text := read(t, filepath.Join(tree, file)); !strings.Contains(text, want) {
 			t.Errorf("%s was written without %q", file, want)
 		}
 	}
@@ -54,8 +54,8 @@ func TestAddingALimit_TutorialWorks(t *testing.T) {
 func copyOfTree(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
-		name, _ := filepath.Rel("..", path)
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(root, path)
 		switch {
 		case err != nil:
 			return err
@@ -97,20 +97,11 @@ func do(t *testing.T, dir string, command ...string) (out string) {
 	return string(text)
 }
 
-func content(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // tryLimit runs the tutorial's configuration: 2 orders of a user in a minute.
 func tryLimit(t *testing.T, tree string) {
 	shop := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer shop.Close()
-	text := block.FindStringSubmatch(content(t, tutorial))[1]
+	text := tomlBlock.FindStringSubmatch(read(t, filepath.Join(manual, tutorial)))[1]
 	for _, listener := range []string{"server.listen = [%q]", "ops.listen = %q", "admin.listen = %q"} {
 		text = fmt.Sprintf(listener, "127.0.0.1:0") + "\n" + text
 	}
@@ -118,7 +109,7 @@ func tryLimit(t *testing.T, tree string) {
 	if err := os.WriteFile(filepath.Join(tree, "limit.toml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, row, _ := strings.Cut(content(t, tutorial), "| grep user_orders\n")
+	_, row, _ := strings.Cut(read(t, filepath.Join(manual, tutorial)), "| grep user_orders\n")
 	row, _, _ = strings.Cut(row, "$")
 	out := do(t, tree, "./sluice", "explain", "--config", "limit.toml", "POST /order/1001", "-H", "Cookie: uid=7")
 	if !strings.Contains(out, row) {

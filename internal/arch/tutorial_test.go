@@ -1,4 +1,4 @@
-package docs
+package arch
 
 import (
 	"fmt"
@@ -43,7 +43,7 @@ func TestTutorial_IsTheSameInBothLanguages(t *testing.T) {
 }
 
 func shellBlocks(t *testing.T, page string) (all []string) {
-	for _, m := range shellBlock.FindAllStringSubmatch(content(t, page), -1) {
+	for _, m := range shellBlock.FindAllStringSubmatch(read(t, filepath.Join(manual, page)), -1) {
 		all = append(all, m[1])
 	}
 	return all
@@ -61,8 +61,8 @@ func runTutorial(t *testing.T, page string) {
 		t.Fatalf("%d blocks of commands, %d expectations", len(blocks), len(tutorialOutput))
 	}
 	dir := t.TempDir()
-	for name, source := range map[string]string{"sluice": "../cmd/sluice", "naive": "../examples/naive"} {
-		do(t, ".", "go", "build", "-buildvcs=false", "-o", filepath.Join(dir, name), source)
+	for name, source := range map[string]string{"sluice": "cmd/sluice", "naive": "examples/naive"} {
+		do(t, root, "go", "build", "-buildvcs=false", "-o", filepath.Join(dir, name), "./"+source)
 	}
 	shell := exec.Command("bash", "-c", tutorialScript(t, blocks))
 	shell.Dir = dir

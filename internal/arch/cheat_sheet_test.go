@@ -1,6 +1,7 @@
-package docs
+package arch
 
 import (
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -16,8 +17,8 @@ import (
 func TestCheatSheet_IsOfUseAsItStands(t *testing.T) {
 	var known []any
 	for _, page := range []string{"cheat-sheet.md", "cheat-sheet.zh-CN.md"} {
-		text := content(t, page)
-		shown := block.FindStringSubmatch(text)
+		text := read(t, filepath.Join(manual, page))
+		shown := tomlBlock.FindStringSubmatch(text)
 		if shown == nil {
 			t.Fatalf("%s has no configuration", page)
 		}
