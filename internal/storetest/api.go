@@ -1,5 +1,4 @@
-// Package apitest is the control API over a ledger, as tests ask it. Only tests import it.
-package apitest
+package storetest
 
 import (
 	"bytes"
@@ -25,44 +24,44 @@ type API struct {
 	Log     *bytes.Buffer
 }
 
-// New opens the API over a store; perUser is what is configured for a person.
-func New(t *testing.T, s *ledger.Store, perUser int) *API {
+// NewAPI opens the API over a store; perUser is what is configured for a person.
+func NewAPI(t *testing.T, s *ledger.Store, perUser int) *API {
 	c := config.Default()
 	c.Stock.Reserve.MaxPerUser = perUser
-	k := &API{t: t, Store: s, Log: &bytes.Buffer{}}
-	k.Control = &admin.API{Ledgers: stores.NewLedgers(c, k.Store, nil), Log: slog.New(slog.NewTextHandler(k.Log, nil))}
-	k.Handler = k.Control.Handler()
-	return k
+	a := &API{t: t, Store: s, Log: &bytes.Buffer{}}
+	a.Control = &admin.API{Ledgers: stores.NewLedgers(c, a.Store, nil), Log: slog.New(slog.NewTextHandler(a.Log, nil))}
+	a.Handler = a.Control.Handler()
+	return a
 }
 
 // Ask sends one request and returns the response. header has names and values by turns.
-func (k *API) Ask(method, path, body string, header ...string) *httptest.ResponseRecorder {
-	k.t.Helper()
+func (a *API) Ask(method, path, body string, header ...string) *httptest.ResponseRecorder {
+	a.t.Helper()
 	r := httptest.NewRequest(method, "http://localhost/api/v1"+path, strings.NewReader(body))
 	r.RemoteAddr = "127.0.0.1:4711"
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
 	w := httptest.NewRecorder()
-	k.Handler.ServeHTTP(w, r)
+	a.Handler.ServeHTTP(w, r)
 	return w
 }
 
 // Says asks, and wants a status and each of the words in the answer.
-func (k *API) Says(status int, words []string, method, path, body string, header ...string) {
-	k.t.Helper()
-	w := k.Ask(method, path, body, header...)
+func (a *API) Says(status int, words []string, method, path, body string, header ...string) {
+	a.t.Helper()
+	w := a.Ask(method, path, body, header...)
 	kind := "application/json"
 	if status != 200 {
 		kind = "application/problem+json"
 	}
 	if w.Code != status || w.Header().Get("Content-Type") != kind {
-		k.t.Errorf("%s %s %s: %d %s, want %d %s: %s", method, path, body, w.Code, w.Header().Get("Content-Type"), status,
+		a.t.Errorf("%s %s %s: %d %s, want %d %s: %s", method, path, body, w.Code, w.Header().Get("Content-Type"), status,
 			kind, w.Body)
 	}
 	for _, word := range words {
 		if !strings.Contains(w.Body.String(), word) {
-			k.t.Errorf("%s %s %s: %s does not say %s", method, path, body, w.Body, word)
+			a.t.Errorf("%s %s %s: %s does not say %s", method, path, body, w.Body, word)
 		}
 	}
 }
@@ -77,22 +76,22 @@ const (
 )
 
 // Hold reserves units until a time.
-func (k *API) Hold(sku, serial, user string, quantity, until int64) {
-	k.t.Helper()
+func (a *API) Hold(sku, serial, user string, quantity, until int64) {
+	a.t.Helper()
 	var codes [1]ledger.Code
-	_, err := k.Store.Reserve(k.t.Context(), sku, 0, LongAgo, until, []ledger.Item{{Serial: serial, User: user,
+	_, err := a.Store.Reserve(a.t.Context(), sku, 0, LongAgo, until, []ledger.Item{{Serial: serial, User: user,
 		Quantity: quantity}}, codes[:])
 	if err != nil || codes[0] != ledger.Held {
-		k.t.Fatalf("hold %s: %d, %v", serial, codes[0], err)
+		a.t.Fatalf("hold %s: %d, %v", serial, codes[0], err)
 	}
 }
 
 // Stock reads the ledger of a SKU.
-func (k *API) Stock(sku string) ledger.Stock {
-	k.t.Helper()
-	s, _, err := k.Store.ReadStock(k.t.Context(), sku)
+func (a *API) Stock(sku string) ledger.Stock {
+	a.t.Helper()
+	s, _, err := a.Store.ReadStock(a.t.Context(), sku)
 	if err != nil {
-		k.t.Fatal(err)
+		a.t.Fatal(err)
 	}
 	return s
 }
