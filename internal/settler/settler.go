@@ -12,7 +12,6 @@ import (
 	"sluice/gateway/stores"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/settle/webhook"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
@@ -112,9 +111,10 @@ func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settle
 }
 
 // webhook returns a settler of all SKUs that sends to the webhook, and its target.
-func (s *Settlement) webhook(c *config.Config, log *slog.Logger) (*settle.Settler, *webhook.Target, error) {
+func (s *Settlement) webhook(c *config.Config, log *slog.Logger) (*settle.Settler, *webhookTarget, error) {
 	w := c.Settle.Webhook
-	target := webhook.New(s.Store, webhook.Options{URL: w.URL, Key: []byte(w.Key), Batch: requestChanges, Timeout: w.Timeout})
+	target := newWebhook(s.Store, webhookOptions{URL: w.URL, Key: []byte(w.Key), Batch: requestChanges,
+		Timeout: w.Timeout})
 	worker, err := settle.New(s.Stream, target, settle.Options{
 		Target: settle.WebhookTarget, Batch: requestChanges, Workers: c.Settle.Workers, Ledger: s, Log: log, Listen: s.listen,
 		Home: s.home,

@@ -1,11 +1,9 @@
-// Package webhook sends the changes of the stock ledgers to an HTTP server, by a cursor of its own in the database.
-//
-// It promises that every change is sent at least once, that those of a SKU are sent in the ledger's order, and that the
-// cursor moves only after a 2xx. A receiver that rejects a change gets it again until it takes it: no change is left
-// out. One settler alone sends the changes of a SKU at a time.
-//
-// It does not follow redirects, or read more than 4 KiB of a response.
-package webhook
+package settler
+
+// The webhook gets the changes of the stock ledgers by a cursor of its own in the database. Every change is sent at
+// least once, those of a SKU in the ledger's order, and the cursor moves only after a 2xx. A receiver that rejects a
+// change gets it again until it takes it: no change is left out. One settler alone sends the changes of a SKU at a
+// time. It does not follow redirects, or read more than 4 KiB of a response.
 
 import (
 	"context"
@@ -21,13 +19,13 @@ import (
 )
 
 const (
-	minWait     = time.Second     // after the first fault of a SKU, by default
-	maxWait     = 5 * time.Minute // between two tries
-	leaseMargin = 5 * time.Second // beyond a request's time, for the database
+	webhookMinWait     = time.Second     // after the first fault of a SKU, by default
+	webhookMaxWait     = 5 * time.Minute // between two tries
+	webhookLeaseMargin = 5 * time.Second // beyond a request's time, for the database
 )
 
-// Options configure a Target.
-type Options struct {
+// webhookOptions configure a webhookTarget.
+type webhookOptions struct {
 	URL     string
 	Key     []byte        // signs each request
 	Batch   int           // changes of a request at most, 1 to 1000
@@ -35,11 +33,11 @@ type Options struct {
 	MinWait time.Duration // after the first fault of a SKU; 0 = 1 s
 }
 
-// Target implements settle.Database: what it settles is sent. It is safe for concurrent use.
-type Target struct {
-	o        Options
+// webhookTarget implements settle.Database: what it settles is sent. It is safe for concurrent use.
+type webhookTarget struct {
+	o        webhookOptions
 	store    *sqlstore.Store
-	poster   *Poster
+	poster   *poster
 	requests *prometheus.CounterVec
 
 	mu     sync.Mutex
@@ -47,14 +45,14 @@ type Target struct {
 	until  time.Time      // the receiver wants no request before
 }
 
-// New returns a target whose cursors are in store.
-func New(store *sqlstore.Store, o Options) *Target {
+// newWebhook returns a target whose cursors are in store.
+func newWebhook(store *sqlstore.Store, o webhookOptions) *webhookTarget {
 	if o.MinWait == 0 {
-		o.MinWait = minWait
+		o.MinWait = webhookMinWait
 	}
-	return &Target{
+	return &webhookTarget{
 		o: o, store: store.For(settle.WebhookTarget), faults: make(map[string]int),
-		poster: NewPoster(o.URL, o.Key, o.Timeout),
+		poster: newPoster(o.URL, o.Key, o.Timeout),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sluice_settler_webhook_requests_total",
 			Help: "Requests to the webhook: 2xx, 3xx, 4xx, 5xx, or error without a response.",
@@ -63,31 +61,31 @@ func New(store *sqlstore.Store, o Options) *Target {
 }
 
 // Describe implements prometheus.Collector.
-func (t *Target) Describe(ch chan<- *prometheus.Desc) { t.requests.Describe(ch) }
+func (t *webhookTarget) Describe(ch chan<- *prometheus.Desc) { t.requests.Describe(ch) }
 
 // Collect implements prometheus.Collector.
-func (t *Target) Collect(ch chan<- prometheus.Metric) { t.requests.Collect(ch) }
+func (t *webhookTarget) Collect(ch chan<- prometheus.Metric) { t.requests.Collect(ch) }
 
 // Cursor implements settle.Database.
-func (t *Target) Cursor(ctx context.Context, sku string) (settle.Cursor, bool, error) {
+func (t *webhookTarget) Cursor(ctx context.Context, sku string) (settle.Cursor, bool, error) {
 	return t.store.Cursor(ctx, sku)
 }
 
 // Settled implements settle.Database.
-func (t *Target) Settled(ctx context.Context, sku string) (settle.Position, error) {
+func (t *webhookTarget) Settled(ctx context.Context, sku string) (settle.Position, error) {
 	return t.store.Settled(ctx, sku)
 }
 
 // Orders implements settle.Database: the target keeps none.
-func (t *Target) Orders(context.Context, string, int64, func(settle.Record)) error { return nil }
+func (t *webhookTarget) Orders(context.Context, string, int64, func(settle.Record)) error { return nil }
 
 // Report implements settle.Database.
-func (t *Target) Report(ctx context.Context, conflicts ...settle.Conflict) error {
+func (t *webhookTarget) Report(ctx context.Context, conflicts ...settle.Conflict) error {
 	return t.store.Report(ctx, conflicts...)
 }
 
 // Settle implements settle.Database. It sends the batch under a lease of the cursor, and then moves the cursor.
-func (t *Target) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, error) {
+func (t *webhookTarget) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, error) {
 	if wait := t.pause(); wait > 0 {
 		return settle.Outcome{}, &settle.PostponedError{Wait: wait, Err: errors.New("the webhook asks to wait")}
 	}
@@ -107,10 +105,10 @@ func (t *Target) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, er
 }
 
 // send sends one request after another, each under a lease that is long enough. It returns the lease, 0 = none.
-func (t *Target) send(ctx context.Context, b settle.Batch, all [][]byte) (lease int64, err error) {
+func (t *webhookTarget) send(ctx context.Context, b settle.Batch, all [][]byte) (lease int64, err error) {
 	for _, text := range all {
 		err := t.unhurried(ctx, func(ctx context.Context) error {
-			longer, err := t.store.Lease(ctx, b, lease, t.o.Timeout+leaseMargin)
+			longer, err := t.store.Lease(ctx, b, lease, t.o.Timeout+webhookLeaseMargin)
 			if err == nil {
 				lease = longer
 			}
@@ -135,20 +133,20 @@ func (t *Target) send(ctx context.Context, b settle.Batch, all [][]byte) (lease 
 
 // unhurried changes the cursor's row also while the settler stops: a lease that stays behind would hold up the next
 // one, and a response that is not noted is asked for again.
-func (t *Target) unhurried(ctx context.Context, change func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseMargin)
+func (t *webhookTarget) unhurried(ctx context.Context, change func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhookLeaseMargin)
 	defer cancel()
 	return change(ctx)
 }
 
-// fail returns how long the SKU waits after another fault: MinWait, twice that, four times ... 5 min, or longer if the receiver wants it.
-// Then no other SKU is sent before either.
-func (t *Target) fail(sku string, after time.Duration) time.Duration {
+// fail returns how long the SKU waits after another fault: MinWait, twice that, four times ... 5 min, or longer if the
+// receiver wants it. Then no other SKU is sent before either.
+func (t *webhookTarget) fail(sku string, after time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	wait := maxWait
+	wait := webhookMaxWait
 	if n := t.faults[sku]; n < 9 {
-		wait = min(t.o.MinWait<<n, maxWait)
+		wait = min(t.o.MinWait<<n, webhookMaxWait)
 	}
 	t.faults[sku]++
 	if after > 0 {
@@ -158,7 +156,7 @@ func (t *Target) fail(sku string, after time.Duration) time.Duration {
 }
 
 // pause is how long the receiver wants no request.
-func (t *Target) pause() time.Duration {
+func (t *webhookTarget) pause() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Until(t.until)

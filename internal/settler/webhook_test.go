@@ -1,4 +1,4 @@
-package webhook_test
+package settler
 
 import (
 	"io"
@@ -16,10 +16,9 @@ import (
 
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/settle/webhook"
 )
 
-const key = "a key of more than sixteen bytes"
+const webhookKey = "a key of more than sixteen bytes"
 
 func TestWebhook_GetsEveryChangeInOrder(t *testing.T) {
 	eachDatabase(t, func(s *site) {
@@ -159,8 +158,8 @@ func TestWebhook_ConfiguredLaterBeginsAtTheOldestEntry(t *testing.T) {
 	s.buy("a", 5, 2)
 	s.store = with
 	var text strings.Builder
-	worker, err := settle.New(s.stream, webhook.New(s.store, webhook.Options{
-		URL: s.receiver.URL, Key: []byte(key), Batch: 100, Timeout: s.timeout,
+	worker, err := settle.New(s.stream, newWebhook(s.store, webhookOptions{
+		URL: s.receiver.URL, Key: []byte(webhookKey), Batch: 100, Timeout: s.timeout,
 	}), settle.Options{Target: settle.WebhookTarget, Batch: 100, Log: slog.New(slog.NewTextHandler(&text, nil))})
 	s.need(err)
 	s.need(worker.Drain(t.Context(), "a"))

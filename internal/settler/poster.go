@@ -1,4 +1,4 @@
-package webhook
+package settler
 
 import (
 	"bytes"
@@ -16,16 +16,16 @@ const (
 	signatureHeader = "Sluice-Webhook-Signature"
 )
 
-// Poster sends signed JSON to one URL. It is safe for concurrent use.
-type Poster struct {
+// poster sends signed JSON to one URL. It is safe for concurrent use.
+type poster struct {
 	url    string
 	key    []byte
 	client *http.Client
 }
 
-// NewPoster returns a Poster whose requests, with their responses, take at most timeout.
-func NewPoster(url string, key []byte, timeout time.Duration) *Poster {
-	return &Poster{url: url, key: key, client: &http.Client{
+// newPoster returns a poster whose requests, with their responses, take at most timeout.
+func newPoster(url string, key []byte, timeout time.Duration) *poster {
+	return &poster{url: url, key: key, client: &http.Client{
 		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -37,7 +37,7 @@ func NewPoster(url string, key []byte, timeout time.Duration) *Poster {
 
 // Post sends one request. Every response but a 2xx is an error; after is what its Retry-After says. class is 2xx, 3xx,
 // 4xx or 5xx, or error where there was no response.
-func (p *Poster) Post(ctx context.Context, text []byte) (class string, after time.Duration, err error) {
+func (p *poster) Post(ctx context.Context, text []byte) (class string, after time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(text))
 	if err != nil {
 		return "error", 0, err

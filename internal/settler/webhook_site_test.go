@@ -1,4 +1,4 @@
-package webhook_test
+package settler
 
 import (
 	"context"
@@ -24,12 +24,9 @@ import (
 	"sluice/internal/testkit"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/settle/webhook"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
-
-func TestMain(m *testing.M) { redistest.Main(m) }
 
 // message is a request as a receiver reads it.
 type message struct {
@@ -65,7 +62,7 @@ func newReceiver(t *testing.T) *receiver {
 // genuine is the check that docs/settlement-reference.md gives to receivers.
 func genuine(header string, body []byte) bool {
 	stamp, sum, _ := strings.Cut(strings.TrimPrefix(header, "t="), ",v1=")
-	mac := hmac.New(sha256.New, []byte(key))
+	mac := hmac.New(sha256.New, []byte(webhookKey))
 	mac.Write(append([]byte(stamp+"."), body...))
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	age := time.Since(time.Unix(seconds, 0))
@@ -165,22 +162,15 @@ type site struct {
 	minWait  time.Duration // after a fault
 }
 
-func redisOptions(server *redistest.Server) redisconn.Options {
-	return redisconn.Options{
-		Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
-	}
-}
-
 func newSite(t *testing.T, url string) *site {
 	t.Helper()
 	s := &site{T: t, server: redistest.Start(t), receiver: newReceiver(t), timeout: 30 * time.Second}
-	client, err := redisconn.New(redisOptions(s.server))
+	client, err := redisconn.New(redisOptions(s.server.Addr))
 	s.need(err)
 	t.Cleanup(func() { client.Close() })
 	s.stream = settle.Stream{Name: "shop", Redis: client}
 	s.ledger, err = ledger.NewStore(ledger.StoreOptions{Name: "shop",
-		Options: redisOptions(s.server), Events: 1_000_000, Acknowledged: true, Visitor: true,
+		Options: redisOptions(s.server.Addr), Events: 1_000_000, Acknowledged: true, Visitor: true,
 	})
 	s.need(err)
 	t.Cleanup(func() { s.ledger.Close() })
@@ -223,8 +213,8 @@ func (s *site) settler(target string) *settle.Settler {
 	s.Helper()
 	var db settle.Database = s.store
 	if target == settle.WebhookTarget {
-		db = webhook.New(s.store, webhook.Options{
-			URL: s.receiver.URL, Key: []byte(key), Batch: 3, Timeout: s.timeout, MinWait: s.minWait,
+		db = newWebhook(s.store, webhookOptions{
+			URL: s.receiver.URL, Key: []byte(webhookKey), Batch: 3, Timeout: s.timeout, MinWait: s.minWait,
 		})
 	}
 	worker, err := settle.New(s.stream, db, settle.Options{

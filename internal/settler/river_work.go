@@ -1,4 +1,4 @@
-package jobs
+package settler
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"sluice/internal/periodic"
-	"sluice/settle/webhook"
 	"sluice/stockgate/ledger"
 )
 
@@ -22,11 +21,11 @@ const (
 	timeoutMargin = 5 * time.Second  // of a job beyond its request
 	rescueMargin  = 30 * time.Second // after a job's time, until the job of a dead worker is worked again
 	maxSnoozing   = 24 * time.Hour   // of a job by Retry-After; later each response is a try, and the last one discards it
-	tryAgain      = 2 * time.Second  // while the database is away
+	jobsTryAgain  = 2 * time.Second  // while the database is away
 )
 
-// Options configure Work.
-type Options struct {
+// jobOptions configure workJobs.
+type jobOptions struct {
 	Queue   string
 	Workers int // jobs at the same time
 	URL     string
@@ -37,24 +36,25 @@ type Options struct {
 	Requests *prometheus.CounterVec // of the webhook, by the class of the response; nil = they are not counted
 }
 
-// request is the body that the webhook gets for a job.
-type request struct {
+// jobRequest is the body that the webhook gets for a job.
+type jobRequest struct {
 	ID      string `json:"id"` // of the change: the same at each try, and in each home
 	Kind    string `json:"kind"`
 	Attempt int    `json:"attempt"` // from 1 on
-	Args
+	jobArgs
 }
 
-// poster works a job by one signed request.
-type poster struct {
-	river.WorkerDefaults[Args]
-	webhook  *webhook.Poster
+// jobPoster works a job by one signed request.
+type jobPoster struct {
+	river.WorkerDefaults[jobArgs]
+	webhook  *poster
 	requests *prometheus.CounterVec
 }
 
 // Work implements river.Worker. Every response but a 2xx is tried again. For a day a Retry-After is heeded, and no try.
-func (p *poster) Work(ctx context.Context, job *river.Job[Args]) error {
-	text, err := json.Marshal(request{ID: job.Args.id(), Kind: job.JobRow.Kind, Attempt: job.Attempt, Args: job.Args})
+func (p *jobPoster) Work(ctx context.Context, job *river.Job[jobArgs]) error {
+	text, err := json.Marshal(jobRequest{ID: job.Args.id(), Kind: job.JobRow.Kind, Attempt: job.Attempt,
+		jobArgs: job.Args})
 	if err != nil {
 		return err
 	}
@@ -68,15 +68,15 @@ func (p *poster) Work(ctx context.Context, job *river.Job[Args]) error {
 	return err
 }
 
-// Work works the jobs of a queue until ctx ends; those that are under way then are finished, as long as a request may
-// take. It waits for the database.
-func Work(ctx context.Context, pool *pgxpool.Pool, o Options) error {
-	client, err := newClient(pool, o)
+// workJobs works the jobs of a queue until ctx ends; those that are under way then are finished, as long as a request
+// may take. It waits for the database.
+func workJobs(ctx context.Context, pool *pgxpool.Pool, o jobOptions) error {
+	client, err := newJobClient(pool, o)
 	if err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
 	for said := ""; ; {
-		err := Check(ctx, pool)
+		err := checkJobTables(ctx, pool)
 		if err == nil {
 			err = client.Start(context.WithoutCancel(ctx))
 		}
@@ -85,9 +85,9 @@ func Work(ctx context.Context, pool *pgxpool.Pool, o Options) error {
 		}
 		if text := err.Error(); text != said && ctx.Err() == nil {
 			said = text
-			o.Log.Error("jobs: the database cannot be used yet; jobs wait", "error", err, "again_in", tryAgain)
+			o.Log.Error("jobs: the database cannot be used yet; jobs wait", "error", err, "again_in", jobsTryAgain)
 		}
-		if !periodic.Pause(ctx, tryAgain) {
+		if !periodic.Pause(ctx, jobsTryAgain) {
 			return nil // stopped while it waited
 		}
 	}
@@ -98,11 +98,11 @@ func Work(ctx context.Context, pool *pgxpool.Pool, o Options) error {
 	return client.Stop(end)
 }
 
-func newClient(pool *pgxpool.Pool, o Options) (*river.Client[pgx.Tx], error) {
+func newJobClient(pool *pgxpool.Pool, o jobOptions) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
-	work := &poster{webhook: webhook.NewPoster(o.URL, o.Key, o.Timeout), requests: o.Requests}
+	work := &jobPoster{webhook: newPoster(o.URL, o.Key, o.Timeout), requests: o.Requests}
 	for status := range ledger.Statuses {
-		river.AddWorkerArgs(workers, Args{Status: status}, work)
+		river.AddWorkerArgs(workers, jobArgs{Status: status}, work)
 	}
 	whole := o.Timeout + timeoutMargin
 	return river.NewClient(riverpgxv5.New(pool), &river.Config{

@@ -1,4 +1,4 @@
-package jobs_test
+package settler
 
 import (
 	"context"
@@ -21,7 +21,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"sluice/settle"
-	"sluice/settle/jobs"
 	"sluice/stockgate/ledger"
 )
 
@@ -33,12 +32,12 @@ const (
 )
 
 var (
-	all = []string{"order.held", "order.sold", "order.released", "order.refunded"}
-	key = []byte("0123456789abcdef")
+	jobKinds = []string{"order.held", "order.sold", "order.released", "order.refunded"}
+	jobKey   = []byte("0123456789abcdef")
 )
 
 func TestJobs_OneForEachSettledChange(t *testing.T) {
-	s := newSite(t)
+	s := newJobSite(t)
 	if _, err := s.ledger.SetTotal(t.Context(), "a", 1000, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +84,7 @@ func TestJobs_OneForEachSettledChange(t *testing.T) {
 
 // Settlers are killed again and again; each change has one job in the end.
 func TestJobs_OnceThoughSettlersAreKilled(t *testing.T) {
-	s := newSite(t)
+	s := newJobSite(t)
 	const orders = 600
 	skus := []string{"k1", "k2"}
 	var selling sync.WaitGroup
@@ -114,20 +113,20 @@ func TestJobs_OnceThoughSettlersAreKilled(t *testing.T) {
 	t.Logf("%d settlers killed", 2*kills)
 }
 
-// receiver keeps the requests that it gets, and answers the first ones as a test wants.
-type receiver struct {
+// jobReceiver keeps the requests that it gets, and answers the first ones as a test wants.
+type jobReceiver struct {
 	*httptest.Server
 	mu   sync.Mutex
 	got  []map[string]any
 	each func(n int, w http.ResponseWriter)
 }
 
-func newReceiver(t *testing.T, each func(n int, w http.ResponseWriter)) *receiver {
-	r := &receiver{each: each}
+func newJobReceiver(t *testing.T, each func(n int, w http.ResponseWriter)) *jobReceiver {
+	r := &jobReceiver{each: each}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		text, _ := io.ReadAll(q.Body)
 		at, sum, _ := strings.Cut(strings.TrimPrefix(q.Header.Get("Sluice-Webhook-Signature"), "t="), ",v1=")
-		mac := hmac.New(sha256.New, key)
+		mac := hmac.New(sha256.New, jobKey)
 		mac.Write([]byte(at + "." + string(text)))
 		if hex.EncodeToString(mac.Sum(nil)) != sum {
 			t.Errorf("the signature %q is not that of %s", q.Header.Get("Sluice-Webhook-Signature"), text)
@@ -146,7 +145,7 @@ func newReceiver(t *testing.T, each func(n int, w http.ResponseWriter)) *receive
 	return r
 }
 
-func (r *receiver) requests() []map[string]any {
+func (r *jobReceiver) requests() []map[string]any {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]map[string]any(nil), r.got...)
@@ -154,9 +153,9 @@ func (r *receiver) requests() []map[string]any {
 
 // A worker dies over a job: the job is rescued by another one. A job that the webhook rejects is tried again.
 func TestWork_JobOfADeadWorkerIsRescued(t *testing.T) {
-	s := newSite(t)
+	s := newJobSite(t)
 	hang := make(chan struct{})
-	r := newReceiver(t, func(n int, w http.ResponseWriter) {
+	r := newJobReceiver(t, func(n int, w http.ResponseWriter) {
 		switch n {
 		case 1: // the worker dies
 			<-hang
@@ -182,7 +181,7 @@ func TestWork_JobOfADeadWorkerIsRescued(t *testing.T) {
 	s.exec("DELETE FROM river_leader")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- jobs.Work(ctx, s.pool, work(r.URL, slog.New(slog.DiscardHandler))) }()
+	go func() { ended <- workJobs(ctx, s.pool, work(r.URL, slog.New(slog.DiscardHandler))) }()
 	s.soon("the job is done", func() bool { return s.completed() == 1 })
 	stop()
 	if err := <-ended; err != nil {
@@ -203,8 +202,8 @@ func TestWork_JobOfADeadWorkerIsRescued(t *testing.T) {
 
 // Two homes, or a database that is restored, have other numbers for the same change: shops deduplicate by id.
 func TestWork_IDIsThatOfTheChange(t *testing.T) {
-	s := newSite(t)
-	r := newReceiver(t, func(int, http.ResponseWriter) {})
+	s := newJobSite(t)
+	r := newJobReceiver(t, func(int, http.ResponseWriter) {})
 	if _, err := s.ledger.SetTotal(t.Context(), "i", 10, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +217,7 @@ func TestWork_IDIsThatOfTheChange(t *testing.T) {
 		s.drain("i")
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- jobs.Work(ctx, s.pool, work(r.URL, slog.New(slog.DiscardHandler))) }()
+		go func() { ended <- workJobs(ctx, s.pool, work(r.URL, slog.New(slog.DiscardHandler))) }()
 		s.soon("the jobs are done", func() bool { return s.completed() == 2 })
 		stop()
 		if err := <-ended; err != nil {
@@ -239,8 +238,8 @@ func TestWork_IDIsThatOfTheChange(t *testing.T) {
 
 // A webhook that always asks to wait does not keep a job for ever.
 func TestWork_RetryAfterIsATryAfterADay(t *testing.T) {
-	s := newSite(t)
-	r := newReceiver(t, func(_ int, w http.ResponseWriter) {
+	s := newJobSite(t)
+	r := newJobReceiver(t, func(_ int, w http.ResponseWriter) {
 		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
@@ -256,7 +255,7 @@ func TestWork_RetryAfterIsATryAfterADay(t *testing.T) {
 	s.exec("UPDATE river_job SET created_at = now() - interval '2 days', attempt = max_attempts - 1")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- jobs.Work(ctx, s.pool, work(r.URL, slog.New(slog.DiscardHandler))) }()
+	go func() { ended <- workJobs(ctx, s.pool, work(r.URL, slog.New(slog.DiscardHandler))) }()
 	s.soon("the job is discarded", func() bool {
 		return s.count("SELECT count(*) FROM river_job WHERE state = 'discarded'") == 1
 	})
@@ -268,7 +267,7 @@ func TestWork_RetryAfterIsATryAfterADay(t *testing.T) {
 
 // The example of a shop in Go works the jobs on the same tables.
 func TestExample_BooksPointsOnce(t *testing.T) {
-	s := newSite(t)
+	s := newJobSite(t)
 	program := filepath.Join(t.TempDir(), "river")
 	if out, err := exec.Command("go", "build", "-o", program, "../../examples/river").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -294,8 +293,8 @@ func TestExample_BooksPointsOnce(t *testing.T) {
 }
 
 func TestStatements_MakeTheTables(t *testing.T) {
-	s := newSite(t)
-	text, err := jobs.Statements(t.Context(), nil)
+	s := newJobSite(t)
+	text, err := jobStatements(t.Context(), nil)
 	if err != nil || strings.Contains(text, "TEMPLATE") {
 		t.Fatalf("%v: %s", err, text)
 	}
@@ -310,13 +309,13 @@ func TestStatements_MakeTheTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	if err := jobs.Check(t.Context(), pool); err != nil {
+	if err := checkJobTables(t.Context(), pool); err != nil {
 		t.Error(err)
 	}
-	if applied, err := jobs.Migrate(t.Context(), pool); err != nil || len(applied) != 0 {
+	if applied, err := migrateJobs(t.Context(), pool); err != nil || len(applied) != 0 {
 		t.Errorf("%q, %v: want nothing to do", applied, err)
 	}
-	if text, err := jobs.Statements(t.Context(), pool); err != nil || text != "" {
+	if text, err := jobStatements(t.Context(), pool); err != nil || text != "" {
 		t.Errorf("%v: %s: want nothing to do", err, text)
 	}
 }

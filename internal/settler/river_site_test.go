@@ -1,4 +1,4 @@
-package jobs_test
+package settler
 
 import (
 	"bufio"
@@ -18,7 +18,6 @@ import (
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 	"sluice/settle"
-	"sluice/settle/jobs"
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
@@ -74,21 +73,21 @@ func runSettler() {
 }
 
 func runWorker() {
-	pool, err := jobs.Open(os.Getenv(childDatabase), "")
+	pool, err := openJobs(os.Getenv(childDatabase), "")
 	if err != nil {
 		panic(err)
 	}
-	if err := jobs.Work(untilTheParentEnds(), pool, work(os.Getenv(childTo), stderr())); err != nil {
+	if err := workJobs(untilTheParentEnds(), pool, work(os.Getenv(childTo), stderr())); err != nil {
 		panic(err)
 	}
 }
 
-func work(url string, log *slog.Logger) jobs.Options {
-	return jobs.Options{Queue: "sluice", Workers: 4, URL: url, Key: key, Timeout: time.Minute, Log: log}
+func work(url string, log *slog.Logger) jobOptions {
+	return jobOptions{Queue: "sluice", Workers: 4, URL: url, Key: jobKey, Timeout: time.Minute, Log: log}
 }
 
 func openStore(url string) (*sqlstore.Store, error) {
-	inserted, err := jobs.New(all, "sluice", slog.New(slog.DiscardHandler))
+	inserted, err := newJobs(jobKinds, "sluice", slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +116,8 @@ func kill(c *exec.Cmd) {
 	_ = c.Wait()
 }
 
-// site is a Redis with ledgers and a PostgreSQL with the tables of orders and jobs.
-type site struct {
+// jobSite is a Redis with ledgers and a PostgreSQL with the tables of orders and jobs.
+type jobSite struct {
 	*testing.T
 	redis  *redistest.Server
 	url    string
@@ -128,11 +127,11 @@ type site struct {
 	stream settle.Stream
 }
 
-func newSite(t *testing.T) *site {
+func newJobSite(t *testing.T) *jobSite {
 	t.Helper()
-	s := &site{T: t, url: dbtest.Postgres(t).URL, redis: redistest.Start(t)}
+	s := &jobSite{T: t, url: dbtest.Postgres(t).URL, redis: redistest.Start(t)}
 	var err1, err2, err3, err4 error
-	s.pool, err1 = jobs.Open(s.url, "")
+	s.pool, err1 = openJobs(s.url, "")
 	s.store, err2 = openStore(s.url)
 	s.ledger, err3 = ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: redisOptions(s.redis.Addr),
 		Events:       1_000_000,
@@ -148,22 +147,22 @@ func newSite(t *testing.T) *site {
 	if _, err := s.store.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := jobs.Check(t.Context(), s.pool); err == nil || !strings.Contains(err.Error(), "sluice-settle migrate") {
+	if err := checkJobTables(t.Context(), s.pool); err == nil || !strings.Contains(err.Error(), "sluice-settle migrate") {
 		t.Fatalf("without tables of jobs: %v", err)
 	}
 	for _, want := range []bool{true, false} {
-		if applied, err := jobs.Migrate(t.Context(), s.pool); err != nil || (len(applied) > 0) != want {
+		if applied, err := migrateJobs(t.Context(), s.pool); err != nil || (len(applied) > 0) != want {
 			t.Fatalf("migrate: %q, %v", applied, err)
 		}
 	}
-	if err := jobs.Check(t.Context(), s.pool); err != nil {
+	if err := checkJobTables(t.Context(), s.pool); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
 // exec runs a statement.
-func (s *site) exec(query string) {
+func (s *jobSite) exec(query string) {
 	s.Helper()
 	if _, err := s.pool.Exec(s.Context(), query); err != nil {
 		s.Fatal(err)
@@ -171,7 +170,7 @@ func (s *site) exec(query string) {
 }
 
 // count is the number that a query returns.
-func (s *site) count(query string, args ...any) (n int) {
+func (s *jobSite) count(query string, args ...any) (n int) {
 	s.Helper()
 	if err := s.pool.QueryRow(s.Context(), query, args...).Scan(&n); err != nil {
 		s.Fatal(err)
@@ -180,7 +179,7 @@ func (s *site) count(query string, args ...any) (n int) {
 }
 
 // drain settles one SKU.
-func (s *site) drain(sku string) *settle.Settler {
+func (s *jobSite) drain(sku string) *settle.Settler {
 	s.Helper()
 	worker, err := settle.New(s.stream, s.store, settle.Options{Batch: 10, Log: slog.New(slog.DiscardHandler)})
 	if err == nil {
@@ -193,7 +192,7 @@ func (s *site) drain(sku string) *settle.Settler {
 }
 
 // sell sells ten orders in each round: 8 are confirmed, one is released, one refunded.
-func (s *site) sell(sku string, orders int) error {
+func (s *jobSite) sell(sku string, orders int) error {
 	ctx := context.Background()
 	now := time.Now().UnixMilli()
 	keep := now + time.Hour.Milliseconds()
@@ -219,7 +218,7 @@ func (s *site) sell(sku string, orders int) error {
 }
 
 // wantsJobs fails the test unless every order has one job for each of its changes.
-func (s *site) wantsJobs(sku string, orders int) {
+func (s *jobSite) wantsJobs(sku string, orders int) {
 	s.Helper()
 	for kind, want := range map[string]int{"order.held": orders, "order.sold": orders * 9 / 10,
 		"order.released": orders / 10, "order.refunded": orders / 10} {
@@ -232,11 +231,11 @@ func (s *site) wantsJobs(sku string, orders int) {
 	}
 }
 
-func (s *site) soon(what string, is func() bool) {
+func (s *jobSite) soon(what string, is func() bool) {
 	s.Helper()
 	testkit.Eventually(s.T, what, is)
 }
 
-func (s *site) completed() int {
+func (s *jobSite) completed() int {
 	return s.count("SELECT count(*) FROM river_job WHERE state = 'completed'")
 }

@@ -1,4 +1,4 @@
-package webhook
+package settler
 
 import (
 	"crypto/hmac"
@@ -13,20 +13,20 @@ import (
 	"sluice/stockgate/ledger"
 )
 
-// body is what one request tells, as JSON: docs/settlement-reference.md.
-type body struct {
-	SKU        string   `json:"sku"`
-	Position   string   `json:"position"` // of the last change
-	Whole      bool     `json:"whole,omitempty"`
-	Total      int64    `json:"total"`
-	Held       int64    `json:"held"`
-	Sold       int64    `json:"sold"`
-	State      string   `json:"state"`
-	Changes    []change `json:"changes"`
-	Unreadable string   `json:"unreadable,omitempty"` // fields of an entry, quoted
+// webhookBody is what one request tells, as JSON: docs/settlement-reference.md.
+type webhookBody struct {
+	SKU        string          `json:"sku"`
+	Position   string          `json:"position"` // of the last change
+	Whole      bool            `json:"whole,omitempty"`
+	Total      int64           `json:"total"`
+	Held       int64           `json:"held"`
+	Sold       int64           `json:"sold"`
+	State      string          `json:"state"`
+	Changes    []webhookChange `json:"changes"`
+	Unreadable string          `json:"unreadable,omitempty"` // fields of an entry, quoted
 }
 
-type change struct {
+type webhookChange struct {
 	Serial   string        `json:"serial"`
 	Status   ledger.Status `json:"status"`
 	Quantity int64         `json:"quantity"`
@@ -58,11 +58,11 @@ func bodies(b settle.Batch, most int) ([][]byte, error) {
 	return all, nil
 }
 
-func bodyOf(b settle.Batch, records []settle.Record) body {
-	to := body{SKU: sqlstore.Text(b.SKU), Position: b.To.Position.String(), Whole: b.Whole, Total: b.To.Total,
-		Held: b.To.Held, Sold: b.To.Sold, State: sqlstore.Text(b.To.State), Changes: make([]change, len(records))}
+func bodyOf(b settle.Batch, records []settle.Record) webhookBody {
+	to := webhookBody{SKU: sqlstore.Text(b.SKU), Position: b.To.Position.String(), Whole: b.Whole, Total: b.To.Total,
+		Held: b.To.Held, Sold: b.To.Sold, State: sqlstore.Text(b.To.State), Changes: make([]webhookChange, len(records))}
 	for i, r := range records {
-		to.Changes[i] = change{Serial: sqlstore.Text(r.Serial), Status: r.Status, Quantity: r.Quantity,
+		to.Changes[i] = webhookChange{Serial: sqlstore.Text(r.Serial), Status: r.Status, Quantity: r.Quantity,
 			User: sqlstore.Text(r.User), Time: r.At, Epoch: r.Epoch, Version: r.Ver}
 	}
 	for _, c := range b.Conflicts {

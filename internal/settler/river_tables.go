@@ -1,4 +1,4 @@
-package jobs
+package settler
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"sluice/settle/sqlstore"
 )
 
-// Open connects to the PostgreSQL of the jobs when it is first used. The caller must Close the pool.
-func Open(url, password string) (*pgxpool.Pool, error) {
+// openJobs connects to the PostgreSQL of the jobs when it is first used. The caller must Close the pool.
+func openJobs(url, password string) (*pgxpool.Pool, error) {
 	c, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("database: the PostgreSQL URL cannot be read; write postgres://user@host:5432/name")
@@ -30,13 +30,13 @@ func Open(url, password string) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(context.Background(), c) // it opens no connection yet
 }
 
-func migrator(pool *pgxpool.Pool) (*rivermigrate.Migrator[pgx.Tx], error) {
+func jobMigrator(pool *pgxpool.Pool) (*rivermigrate.Migrator[pgx.Tx], error) {
 	return rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
 }
 
-// Migrate creates or changes River's tables, and returns the names of the migrations that it has applied.
-func Migrate(ctx context.Context, pool *pgxpool.Pool) (applied []string, err error) {
-	m, err := migrator(pool)
+// migrateJobs creates or changes River's tables, and returns the names of the migrations that it has applied.
+func migrateJobs(ctx context.Context, pool *pgxpool.Pool) (applied []string, err error) {
+	m, err := jobMigrator(pool)
 	if err != nil {
 		return nil, fmt.Errorf("migrate the jobs: %w", err)
 	}
@@ -50,16 +50,16 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool) (applied []string, err err
 	return applied, nil
 }
 
-// States are the states of jobs that Waiting counts, each with 0.
-func States() map[string]int64 {
+// jobStates are the states of jobs that waitingJobs counts, each with 0.
+func jobStates() map[string]int64 {
 	return map[string]int64{"available": 0, "discarded": 0, "retryable": 0, "running": 0, "scheduled": 0}
 }
 
-// Waiting is how many jobs of a queue are in each state but completed and cancelled, and for how long the oldest one
-// that may be worked has waited; 0 = there is none.
-func Waiting(ctx context.Context, pool *pgxpool.Pool, queue string) (states map[string]int64, oldest time.Duration,
+// waitingJobs is how many jobs of a queue are in each state but completed and cancelled, and for how long the oldest
+// one that may be worked has waited; 0 = there is none.
+func waitingJobs(ctx context.Context, pool *pgxpool.Pool, queue string) (states map[string]int64, oldest time.Duration,
 	err error) {
-	states = States()
+	states = jobStates()
 	rows, err := pool.Query(ctx, "SELECT state::text, count(*), "+
 		"COALESCE(extract(epoch FROM now() - min(scheduled_at)), 0)::float8 FROM river_job WHERE queue = $1 "+
 		"AND state IN ('available', 'discarded', 'retryable', 'running', 'scheduled') GROUP BY state", queue)
@@ -81,9 +81,9 @@ func Waiting(ctx context.Context, pool *pgxpool.Pool, queue string) (states map[
 	return states, oldest, rows.Err()
 }
 
-// Check reports an error where River's tables are not those of this version.
-func Check(ctx context.Context, pool *pgxpool.Pool) error {
-	m, err := migrator(pool)
+// checkJobTables reports an error where River's tables are not those of this version.
+func checkJobTables(ctx context.Context, pool *pgxpool.Pool) error {
+	m, err := jobMigrator(pool)
 	if err != nil {
 		return err
 	}
@@ -95,11 +95,11 @@ func Check(ctx context.Context, pool *pgxpool.Pool) error {
 	return err
 }
 
-// Statements is the SQL by which Migrate would change River's tables, for an operator who runs it by hand; "" = Migrate
-// has nothing to do. pool nil = all of it, for an empty database. Its last statement notes the versions, so that
-// Migrate and Check know them.
-func Statements(ctx context.Context, pool *pgxpool.Pool) (string, error) {
-	m, err := migrator(pool)
+// jobStatements is the SQL by which migrateJobs would change River's tables, for an operator who runs it by hand; "" =
+// there is nothing to do. pool nil = all of it, for an empty database. Its last statement notes the versions, so that
+// migrateJobs and checkJobTables know them.
+func jobStatements(ctx context.Context, pool *pgxpool.Pool) (string, error) {
+	m, err := jobMigrator(pool)
 	if err != nil {
 		return "", err
 	}

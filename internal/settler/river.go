@@ -1,11 +1,8 @@
-// Package jobs makes jobs of River of the changes of orders, and works them by a webhook.
-//
-// It promises that a job is inserted in the transaction that settles the change, so that the job is there exactly where
-// the change is. A job is worked at least once: it is tried again until the webhook answers with 2xx, or River gives
-// up.
-//
-// It does not decide which changes are settled, and keeps no queue of its own: the tables and their upkeep are River's.
-package jobs
+package settler
+
+// River's jobs are made of the changes of orders, and worked by a webhook. A job is inserted in the transaction that
+// settles the change, so that the job is there exactly where the change is. A job is worked at least once: it is tried
+// again until the webhook answers with 2xx, or River gives up. The tables and their upkeep are River's.
 
 import (
 	"context"
@@ -27,11 +24,11 @@ import (
 // insertAtOnce bounds the memory that one statement needs.
 const insertAtOnce = 1000
 
-const prefix = "order." // of every kind
+const jobPrefix = "order." // of every kind
 
-// Args are the arguments of a job: the order as the change has left it. A SKU, a serial or a user that is not valid
+// jobArgs are the arguments of a job: the order as the change has left it. A SKU, a serial or a user that is not valid
 // UTF-8 is \x and hexadecimal.
-type Args struct {
+type jobArgs struct {
 	SKU      string        `json:"sku"`
 	Serial   string        `json:"serial"`
 	Status   ledger.Status `json:"status"`
@@ -44,23 +41,23 @@ type Args struct {
 }
 
 // Kind implements river.JobArgs.
-func (a Args) Kind() string { return prefix + a.Status.String() }
+func (a jobArgs) Kind() string { return jobPrefix + a.Status.String() }
 
 // id is the same for the same change in each home, and in a database that was restored: River's numbers are not.
-func (a Args) id() string {
+func (a jobArgs) id() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %q", a.SKU, a.Born, a.Serial, a.Kind()))
 	return hex.EncodeToString(sum[:16])
 }
 
-// New returns what inserts the jobs of kinds, such as order.sold, into a queue of River.
-func New(kinds []string, queue string, log *slog.Logger) (*sqlstore.Jobs, error) {
+// newJobs returns what inserts the jobs of kinds, such as order.sold, into a queue of River.
+func newJobs(kinds []string, queue string, log *slog.Logger) (*sqlstore.Jobs, error) {
 	client, err := river.NewClient(riverpgxv5.New(nil), &river.Config{Logger: log})
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
 	options := &river.InsertOpts{Queue: queue}
 	return &sqlstore.Jobs{
-		Wants: func(to ledger.Status) bool { return slices.Contains(kinds, prefix+to.String()) },
+		Wants: func(to ledger.Status) bool { return slices.Contains(kinds, jobPrefix+to.String()) },
 		Insert: func(ctx context.Context, conn *pgx.Conn, sku string, born int64, changes []settle.Record) error {
 			for some := range slices.Chunk(changes, insertAtOnce) {
 				params := make([]river.InsertManyParams, len(some))
@@ -76,8 +73,8 @@ func New(kinds []string, queue string, log *slog.Logger) (*sqlstore.Jobs, error)
 	}, nil
 }
 
-func argsOf(sku string, born int64, r settle.Record) Args {
-	return Args{SKU: sqlstore.Text(sku), Serial: sqlstore.Text(r.Serial), Status: r.Status, Quantity: r.Quantity,
+func argsOf(sku string, born int64, r settle.Record) jobArgs {
+	return jobArgs{SKU: sqlstore.Text(sku), Serial: sqlstore.Text(r.Serial), Status: r.Status, Quantity: r.Quantity,
 		User: sqlstore.Text(r.User), Time: r.At, Born: born, Epoch: r.Epoch, Version: r.Ver}
 }
 
