@@ -15,7 +15,6 @@ import (
 	"sluice/config"
 	"sluice/gateway/stores"
 	"sluice/internal/embedredis"
-	"sluice/internal/failpoint"
 	"sluice/internal/periodic"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
@@ -174,7 +173,7 @@ func (o *orderLedger) open(ctx context.Context) error {
 	if err := o.identify(ctx, &options); err != nil {
 		return err
 	}
-	r, err := ledger.New(options, failpoint.Store(o.Store), source)
+	r, err := ledger.New(options, failStore(o.Store), source)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,9 @@
 //go:build failpoints
 
-package failpoint
+package gateway
+
+// A build with the tag failpoints kills itself at chosen places, and its wall clock can be set wrong. Tests of crashes
+// use it. Every other build has nothing of this.
 
 import (
 	"bytes"
@@ -11,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"sluice/stockgate/ledger"
 )
@@ -31,7 +35,7 @@ var failpoints = []string{
 	"before-client", "after-client", // the answer to the client
 }
 
-var chosen = func() *failpoint {
+var chosenFailpoint = func() *failpoint {
 	name, count, _ := strings.Cut(os.Getenv("SLUICE_FAILPOINT"), ":")
 	n, err := strconv.ParseInt(count, 10, 64)
 	if name == "" {
@@ -47,11 +51,13 @@ var chosen = func() *failpoint {
 	panic("SLUICE_FAILPOINT: want place:N, with a place out of " + strings.Join(failpoints, " "))
 }()
 
-// at reports whether this is the place and the time.
-func at(name string) bool { return chosen.name == name && chosen.left.Add(-1) == 0 }
+// failsAt reports whether this is the place and the time.
+func failsAt(name string) bool {
+	return chosenFailpoint.name == name && chosenFailpoint.left.Add(-1) == 0
+}
 
 func hit(name string) {
-	if at(name) {
+	if failsAt(name) {
 		die()
 	}
 }
@@ -63,7 +69,7 @@ func die() {
 
 type failpointStore struct{ *ledger.Store }
 
-func Store(s *ledger.Store) ledger.Calls { return failpointStore{s} }
+func failStore(s *ledger.Store) ledger.Calls { return failpointStore{s} }
 
 func (s failpointStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []ledger.Item,
 	codes []ledger.Code,
@@ -89,8 +95,8 @@ type failpointConn struct {
 	shop bool
 }
 
-// WrapUpstream leaves connections to the upstream outside of the event loops: what is written is looked at here.
-func WrapUpstream(func(net.Conn) net.Conn) func(net.Conn) net.Conn {
+// failUpstream leaves connections to the upstream outside of the event loops: what is written is looked at here.
+func failUpstream(func(net.Conn) net.Conn) func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn { return failpointConn{c.(*net.TCPConn), true} }
 }
 
@@ -105,11 +111,11 @@ func (c failpointConn) Write(p []byte) (int, error) {
 		return c.TCPConn.Write(p)
 	}
 	hit("before-first-byte")
-	if at("after-first-byte") {
+	if failsAt("after-first-byte") {
 		_, _ = c.TCPConn.Write(p[:1])
 		die()
 	}
-	if at("before-last-byte") {
+	if failsAt("before-last-byte") {
 		_, _ = c.TCPConn.Write(p[:len(p)-1])
 		die()
 	}
@@ -132,9 +138,9 @@ func (c failpointConn) Read(p []byte) (int, error) {
 
 type failpointListener struct{ net.Listener }
 
-// Listener leaves a listener as it is where nothing is to break: what dies has no deadline to drain by.
-func Listener(ln net.Listener) net.Listener {
-	if chosen.name == "" {
+// failListener leaves a listener as it is where nothing is to break: what dies has no deadline to drain by.
+func failListener(ln net.Listener) net.Listener {
+	if chosenFailpoint.name == "" {
 		return ln
 	}
 	return failpointListener{ln}
@@ -146,4 +152,13 @@ func (l failpointListener) Accept() (net.Conn, error) {
 		return failpointConn{tcp, false}, err
 	}
 	return c, err
+}
+
+// wallClock is this machine's own, wrong by SLUICE_CLOCK_AHEAD, like "400ms" or "-1h".
+func wallClock() func() time.Time {
+	by, err := time.ParseDuration(os.Getenv("SLUICE_CLOCK_AHEAD"))
+	if err != nil {
+		return nil
+	}
+	return func() time.Time { return time.Now().Add(by) }
 }
