@@ -90,35 +90,3 @@ func TestAcknowledge_DropsWhatEachGroupHasDone(t *testing.T) {
 	s := trimmed{r: connect(t, server, texts()), client: server.Client, sku: "1001"}
 	testkit.Check(t, s.play())
 }
-
-func TestStreamMutants_EveryMistakeInAcknowledgingIsFound(t *testing.T) {
-	testkit.Nightly(t, "it tests the tests")
-	server := redistest.Start(t)
-	try := func(name string, texts map[string]string) error {
-		s := trimmed{r: connect(t, server, texts), client: server.Client, sku: name}
-		return s.play()
-	}
-	for name, m := range map[string]mutant{
-		"ahead of the stream": {"acknowledge", "if before(from, position) then", "if false then"},
-		"the last one is dropped": {"acknowledge", "if before(following(position), from) then from = " +
-			"following(position) end", "from = following(position)"},
-		"one too many is kept": {"acknowledge", "then from = following(position) end", "then from = " +
-			"position end"},
-		"groups do not count":           {"acknowledge", "if before(id, from) then from = id end", ""},
-		"what is unfinished is dropped": {"acknowledge", "if pending[1] > 0 then", "if false then"},
-		"a group's last one is kept": {"acknowledge", "return following(group['last-delivered-id'])", "return " +
-			"group['last-delivered-id']"},
-		"epochs do not count":          {"acknowledge", "a1 < b1 or a1 == b1 and a2 < b2", "a2 < b2"},
-		"versions do not count":        {"acknowledge", "a1 < b1 or a1 == b1 and a2 < b2", "a1 < b1"},
-		"nothing is dropped":           {"acknowledge", "redis.call('XTRIM', Q, 'MINID', from)\n", ""},
-		"something near it is dropped": {"acknowledge", "'MINID', from)", "'MINID', '~', from)"},
-		"only the first group is looked at": {"acknowledge", "if before(id, from) then from = id end", "if before(id, " +
-			"from) then from = id end break"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if err := try(name, m.apply(t)); err == nil {
-				t.Error("not noticed")
-			}
-		})
-	}
-}
