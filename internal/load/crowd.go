@@ -157,7 +157,7 @@ func New(p Plan) (*Crowd, error) {
 		tried:    make([]uint16, len(p.Arrivals)), looked: make([]uint8, len(p.Arrivals)),
 		Late: NewStopwatch(), Rejections: NewStopwatch(), Answers: NewStopwatch(),
 		Accepted: NewStopwatch(), Felt: NewStopwatch(), Sure: NewStopwatch(),
-		Sent: NewSeries(length), Rejected: NewSeries(length),
+		Sent: newSeries(length), Rejected: newSeries(length),
 		counts: Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}, Status: map[int]int64{}},
 	}
 	if p.Room != "" {
