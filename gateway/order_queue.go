@@ -77,7 +77,7 @@ func (q *orderQueue) Use(c *config.Config, rules proxy.OutcomeRules, status *led
 		Settled: q.settled, Settle: q.settle, News: q.news, Log: q.Log,
 	}
 	if status != nil {
-		o.Source = status
+		o.Ask = status.Ask
 	}
 	q.options.Store(&o)
 	if q.deliverer != nil {

@@ -62,7 +62,7 @@ func (b *bench) attempts() string {
 func open(t *testing.T, b *bench, change func(*Options)) {
 	b.store = storetest.Ledger(t)
 	rules := proxy.OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
-	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true,
+	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Ask: b.Ask, Fenced: true,
 		MaxInFlight: 4, Attempts: 3, Timeout: time.Second,
 		Grace: time.Second, Keep: time.Hour, Settled: func(string, string, ledger.Op, ledger.StockVersion) {},
 		Settle: func(string, string, ledger.Op) {}, Log: slog.New(slog.DiscardHandler)}
@@ -117,8 +117,8 @@ func TestDeliverer_SendsAgainOnlyWhatIsNowhere(t *testing.T) {
 			'H', ledger.ForAPerson},
 		"unknown, cancelled": {ledger.OrderNotFound, func(o *Options) { o.Fenced, o.Cancels = false, true },
 			upstream.Broken, "[1 a 1]", 'X', ""},
-		"unknown, no one": {0, func(o *Options) { o.Source = nil }, upstream.Broken, "[1 a 1]", 'H', ledger.ForAPerson},
-		"unknown, by key": {0, func(o *Options) { o.Source, o.ByKey = nil, true }, upstream.Broken, "[1 a 1 1 a 2]",
+		"unknown, no one": {0, func(o *Options) { o.Ask = nil }, upstream.Broken, "[1 a 1]", 'H', ledger.ForAPerson},
+		"unknown, by key": {0, func(o *Options) { o.Ask, o.ByKey = nil, true }, upstream.Broken, "[1 a 1 1 a 2]",
 			'C', ""},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -275,7 +275,7 @@ func TestDeliverer_OpenOrderStaysHeld(t *testing.T) {
 				}
 				return second, upstream.Answered
 			}
-			open(t, b, func(o *Options) { o.Source, o.ByKey = nil, true })
+			open(t, b, func(o *Options) { o.Ask, o.ByKey = nil, true })
 			b.order(t, "1", "a")
 			time.Sleep(4 * time.Second)
 			if done, err := b.Cancel(t.Context(), "1", "a"); done != ledger.TooLate || err != nil {

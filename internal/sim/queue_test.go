@@ -23,7 +23,7 @@ const (
 func (g *gateway) openQueue() {
 	rules := proxy.OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
 	g.queue = queue.New(queue.Options{
-		Store: g.store, Send: g.send, Outcome: rules.Outcome, Source: g.w.shop, Fenced: true,
+		Store: g.store, Send: g.send, Outcome: rules.Outcome, Ask: g.w.shop.Ask, Fenced: true,
 		MaxInFlight: 2, Attempts: attempts, Timeout: timeout, Grace: grace,
 		Keep: keep * time.Millisecond, Settled: g.reserver.Delivered,
 		Settle: func(sku, serial string, op ledger.Op) {
