@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 
-	"sluice/admin/web"
 	"sluice/config"
 	"sluice/proxy/metrics"
 )
@@ -37,8 +36,8 @@ type API struct {
 	Login         *LoginThrottle // nil = one of this handler's own
 	AuditLog      *AuditLog      // likewise
 
-	Dashboard *web.Dashboard // nil = none is served
-	Preflight *Preflight     // nil = nothing can be checked from here
+	Dashboard *Dashboard // nil = none is served
+	Preflight *Preflight // nil = nothing can be checked from here
 
 	LayoutFirst bool // who does not say which stock means the shop's own: no route reserves any more
 }

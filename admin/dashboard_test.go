@@ -18,7 +18,6 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/admin/web"
 	"sluice/proxy/reject"
 )
 
@@ -26,11 +25,11 @@ import (
 func pageFiles(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := fs.WalkDir(web.Files(), ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(dashboardFiles(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := fs.ReadFile(web.Files(), name)
+		text, err := fs.ReadFile(dashboardFiles(), name)
 		files[strings.TrimSuffix(name, ".gz")] = string(text)
 		return err
 	})
@@ -41,7 +40,7 @@ func pageFiles(t *testing.T) map[string]string {
 }
 
 func withPage(token string) http.Handler {
-	return (&API{Dashboard: web.New(), Token: token, Log: slog.New(slog.DiscardHandler)}).Handler()
+	return (&API{Dashboard: NewDashboard(), Token: token, Log: slog.New(slog.DiscardHandler)}).Handler()
 }
 
 // The files hold no secret and are given to everybody; what they show is not.

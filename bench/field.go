@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"sluice/internal/child"
 	"sluice/internal/load"
 )
 
@@ -24,7 +23,7 @@ type field struct {
 	script      string // of wrk
 	files       int    // how many a process may open
 	modules     []string
-	shop        *child.Process
+	shop        *load.Process
 	shopAddress string
 	redis       *store
 	runs        int // of wrk and of crowds, so far
@@ -36,7 +35,7 @@ func newField(p plan) (*field, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &field{plan: p, dir: dir, files: child.MaxFiles(), modules: luaModules(), script: filepath.Join(dir, "load.lua")}
+	f := &field{plan: p, dir: dir, files: load.MaxFiles(), modules: luaModules(), script: filepath.Join(dir, "load.lua")}
 	if f.self, err = os.Executable(); err == nil {
 		err = os.WriteFile(f.script, loadScript, 0o600)
 	}
@@ -57,14 +56,14 @@ func (f *field) prepare(ctx context.Context) (err error) {
 	if f.redis, err = openStore(ctx, f.dir); err != nil {
 		return err
 	}
-	if f.shopAddress, err = child.FreeAddress(); err != nil {
+	if f.shopAddress, err = load.FreeAddress(); err != nil {
 		return err
 	}
 	s := settings{Shop: f.shopAddress, Cores: runtime.NumCPU(), Files: f.files, Dir: f.dir}
 	if err := render(f.dir, "peers/shop.conf", s); err != nil {
 		return err
 	}
-	f.shop, err = child.Start(ctx, f.dir, "shop", "nginx", "-p", f.dir, "-e", filepath.Join(f.dir, "shop.log"), "-c",
+	f.shop, err = load.StartProcess(ctx, f.dir, "shop", "nginx", "-p", f.dir, "-e", filepath.Join(f.dir, "shop.log"), "-c",
 		filepath.Join(f.dir, "shop.conf"))
 	if err != nil {
 		return err
@@ -216,13 +215,13 @@ type reading struct {
 }
 
 func (f *field) read(ctx context.Context, gates fleet) (l reading, err error) {
-	if l.gate, err = child.CPU(gates.PIDs()); err != nil {
+	if l.gate, err = load.CPU(gates.PIDs()); err != nil {
 		return l, err
 	}
-	if l.redis, err = child.CPU(f.redis.PIDs()); err != nil {
+	if l.redis, err = load.CPU(f.redis.PIDs()); err != nil {
 		return l, err
 	}
-	if l.memory, err = child.PSS(gates.PIDs()); err != nil {
+	if l.memory, err = load.PSS(gates.PIDs()); err != nil {
 		return l, err
 	}
 	l.calls, err = f.redis.calls(ctx)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/internal/child"
+	"sluice/internal/load"
 )
 
 //go:embed peers sluice
@@ -90,7 +90,7 @@ func gateKinds() []kind {
 
 // gate is one that runs.
 type gate struct {
-	*child.Process
+	*load.Process
 	front string        // host:port
 	asked bool          // requests are not sent there: a question about each is
 	file  string        // its configuration
@@ -115,7 +115,7 @@ func (f *field) open(ctx context.Context, k kind, oneAPerson bool) (*gate, error
 // launch starts a gate whose configuration is in dir.
 func (f *field) launch(ctx context.Context, k kind, dir string, s settings) (*gate, error) {
 	begin := time.Now()
-	c, err := child.Start(ctx, f.dir, k.name, k.command(f, dir, s)...)
+	c, err := load.StartProcess(ctx, f.dir, k.name, k.command(f, dir, s)...)
 	if err != nil {
 		return nil, err
 	}
@@ -141,16 +141,16 @@ func (f *field) settings(oneAPerson bool) (s settings, err error) {
 	if s.RedisHost, s.RedisPort, err = net.SplitHostPort(f.redis.address); err != nil {
 		return s, err
 	}
-	if s.Front, err = child.FreeAddress(); err != nil {
+	if s.Front, err = load.FreeAddress(); err != nil {
 		return s, err
 	}
 	for s.Ops == "" || s.Ops == s.Front {
-		if s.Ops, err = child.FreeAddress(); err != nil {
+		if s.Ops, err = load.FreeAddress(); err != nil {
 			return s, err
 		}
 	}
 	for s.Decide == "" || s.Decide == s.Front || s.Decide == s.Ops {
-		if s.Decide, err = child.FreeAddress(); err != nil {
+		if s.Decide, err = load.FreeAddress(); err != nil {
 			return s, err
 		}
 	}

@@ -10,19 +10,19 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"sluice/internal/child"
+	"sluice/internal/load"
 )
 
 // store is the redis-server of a run.
 type store struct {
-	*child.Process
+	*load.Process
 	address string
 	client  *redis.Client
 }
 
 // openStore starts one that keeps nothing on disk.
 func openStore(ctx context.Context, dir string) (*store, error) {
-	address, err := child.FreeAddress()
+	address, err := load.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func openStore(ctx context.Context, dir string) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := child.Start(ctx, dir, "redis", "redis-server", "--bind", host, "--port", port, "--dir", dir, "--save", "",
+	c, err := load.StartProcess(ctx, dir, "redis", "redis-server", "--bind", host, "--port", port, "--dir", dir, "--save", "",
 		"--appendonly", "no",
 		"--tcp-backlog", "4096")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"sluice/admin"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	kept "sluice/queue/message"
+	"sluice/proxy"
 )
 
 // waitingRoutes are routes whose orders wait until they are delivered.
@@ -127,7 +127,7 @@ func checkAnswers(t *testing.T, r *redistest.Server, n int) {
 		}
 		for serial, text := range answers {
 			found++
-			a, err := kept.DecodeAnswer(text)
+			a, err := proxy.DecodeKeptAnswer(text)
 			want := fmt.Sprintf("order %s of uid=%s", serial, strings.TrimPrefix(serial, "key-"))
 			if err != nil || a.Status == 201 && a.Body != want {
 				t.Errorf("the answer to %s is %+v, %v", serial, a, err)

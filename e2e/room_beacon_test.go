@@ -12,7 +12,7 @@ import (
 
 	"github.com/cloudflare/circl/sign/bls"
 
-	"sluice/room/beacon"
+	"sluice/room"
 )
 
 // publicBeacon publishes a round of randomness each second since 1970.
@@ -43,7 +43,7 @@ func (b *publicBeacon) settings() string {
 
 // round is the signature of a round.
 func (b *publicBeacon) round(n int64) string {
-	message := beacon.Message(n)
+	message := room.BeaconMessage(n)
 	return hex.EncodeToString(bls.Sign(b.private, message[:]))
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sluice/admin"
-	"sluice/admin/web"
 	"sluice/config"
 	"sluice/gateway/stores"
 	"sluice/internal/listener"
@@ -97,7 +96,7 @@ func (g *Gateway) ListenAdmin(takeOver bool, log *slog.Logger) (AdminServers, er
 	g.controller.changing.Lock() // orders that wait may be found at once, and change what this reads and sets
 	defer g.controller.changing.Unlock()
 	if g.Config.Admin.Listen != "" {
-		g.watch, g.page = admin.NewHistory(g.counters.Traffic, g.dashboardMetrics()), web.New()
+		g.watch, g.page = admin.NewHistory(g.counters.Traffic, g.dashboardMetrics()), admin.NewDashboard()
 		g.onClose(g.watch.Close)
 	}
 	g.useControls()

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net"
 
-	"sluice/internal/failpoint"
 	"sluice/internal/listener"
 	"sluice/proxy"
 )
@@ -40,7 +39,7 @@ func (g *Gateway) openDecideListeners(takeOver bool) (listeners []net.Listener, 
 func (g *Gateway) listenDeciders(listeners []net.Listener, failed chan<- error, log *slog.Logger) {
 	for i, ln := range listeners {
 		go func() {
-			if err := g.deciders[i].Serve(failpoint.Listener(ln)); err != nil {
+			if err := g.deciders[i].Serve(failListener(ln)); err != nil {
 				failed <- err
 			}
 		}()

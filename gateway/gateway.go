@@ -20,7 +20,6 @@ import (
 
 	"sluice/accesslog"
 	"sluice/admin"
-	"sluice/admin/web"
 	"sluice/cache"
 	"sluice/config"
 	"sluice/gateway/stores"
@@ -79,7 +78,7 @@ type Gateway struct {
 	door       *admin.LoginThrottle
 	trail      *admin.AuditLog
 	watch      *admin.History       // nil without a control API
-	page       *web.Dashboard       // likewise
+	page       *admin.Dashboard     // likewise
 	shown      *prometheus.Registry // by watch; likewise
 	checked    *admin.Preflight
 	draining   atomic.Bool

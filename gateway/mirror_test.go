@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"sluice/config"
-	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -20,7 +20,7 @@ import (
 
 // mirroring are two gates over one Redis, whose ledgers are shown in the shop's own keys.
 func mirroring(t *testing.T, server *redistest.Server, units int64) (gates []*Gateway, c *config.Config) {
-	c = apitest.Reserving(server.Addr)
+	c = storetest.Reserving(server.Addr)
 	c.Stock.Reserve.WriteBack, c.Stock.Reserve.MaxPerUser, c.Stock.Layout.Key = true, 0, "stock:$sku"
 	c.Upstream.Targets = []string{"http://127.0.0.1:9"}
 	for range 2 {

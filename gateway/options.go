@@ -12,7 +12,6 @@ import (
 
 	"sluice/cache"
 	"sluice/config"
-	"sluice/internal/failpoint"
 	"sluice/proxy"
 	"sluice/proxy/auth"
 	"sluice/proxy/reject"
@@ -24,7 +23,7 @@ import (
 // openUpstream makes the pool of c. adopt stands below what failpoints do to each new connection.
 func openUpstream(c *config.Config, adopt func(net.Conn) net.Conn, log *slog.Logger) (*upstream.Pool, error) {
 	o := upstreamOptions(c)
-	o.Logger, o.Wrap = log, failpoint.WrapUpstream(adopt)
+	o.Logger, o.Wrap = log, failUpstream(adopt)
 	return upstream.New(o)
 }
 

@@ -15,7 +15,6 @@ import (
 	"sluice/config"
 	"sluice/gateway/stores"
 	"sluice/internal/embedredis"
-	"sluice/internal/failpoint"
 	"sluice/internal/periodic"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
@@ -170,11 +169,11 @@ func (o *orderLedger) Await() error {
 func (o *orderLedger) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, LedgerTimeout)
 	defer cancel()
-	options, source := o.settings()
+	options, ask := o.settings()
 	if err := o.identify(ctx, &options); err != nil {
 		return err
 	}
-	r, err := ledger.New(options, failpoint.Store(o.Store), source)
+	r, err := ledger.New(options, failStore(o.Store), ask)
 	if err != nil {
 		return err
 	}
@@ -187,11 +186,11 @@ func (o *orderLedger) open(ctx context.Context) error {
 const maxBatch = 64
 
 // settings are what a reserver goes by, and who is asked about orders.
-func (o *orderLedger) settings() (options ledger.Options, source ledger.OrderStatusSource) {
+func (o *orderLedger) settings() (options ledger.Options, ask ledger.AskOrder) {
 	now := o.now.Load()
 	r := now.Stock.Reserve
 	if now.status != nil {
-		source = now.status
+		ask = now.status.Ask
 	}
 	return ledger.Options{
 		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: stores.KeepReleased,
@@ -204,7 +203,7 @@ func (o *orderLedger) settings() (options ledger.Options, source ledger.OrderSta
 		Named:      stores.LabelledSKUs(now.Config),
 		Mirror:     now.mirror,
 		Now:        o.clocks.Now, Wall: o.clocks.Wall, Log: o.log,
-	}, source
+	}, ask
 }
 
 // identify adds what Redis keeps for all instances, where it is fit.

@@ -19,7 +19,6 @@ import (
 	"sluice/proxy/reject"
 	"sluice/proxy/server"
 	"sluice/queue"
-	"sluice/queue/message"
 	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
@@ -81,7 +80,7 @@ func (q *orderQueue) Use(c *config.Config, rules proxy.OutcomeRules, status *led
 		Settled: q.settled, Settle: q.settle, News: q.news, Log: q.Log,
 	}
 	if status != nil {
-		o.Source = status
+		o.Ask = status.Ask
 	}
 	q.options.Store(&o)
 	if q.deliverer != nil {
@@ -138,7 +137,7 @@ func (q *orderQueue) Close(limit time.Duration) {
 }
 
 // Accept implements proxy.Queue.
-func (q *orderQueue) Accept(m *message.Request) string {
+func (q *orderQueue) Accept(m *proxy.QueuedRequest) string {
 	return ledger.NewRequest(time.Now().Add(time.Duration(q.within.Load())).UnixMilli(), m.Text())
 }
 

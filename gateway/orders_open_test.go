@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 )
 
@@ -25,7 +25,7 @@ func TestOrdersOpen_GateThatCannotBeWiredDoesNotWaitForItsLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mute.Close()
-	c := apitest.Reserving(mute.Addr().String())
+	c := storetest.Reserving(mute.Addr().String())
 	c.Stock.Redis.Topology = "single"
 	c.Upstream.Targets = []string{"gopher://127.0.0.1:1"}
 	if _, err := New(c, Options{}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "gopher") {
@@ -34,7 +34,7 @@ func TestOrdersOpen_GateThatCannotBeWiredDoesNotWaitForItsLedger(t *testing.T) {
 }
 
 func TestOrdersOpen_GateOnARedisThatMayEvictIsNotWired(t *testing.T) {
-	c := apitest.Reserving(redistest.Start(t, "--maxmemory-policy", "allkeys-lru").Addr)
+	c := storetest.Reserving(redistest.Start(t, "--maxmemory-policy", "allkeys-lru").Addr)
 	c.Upstream.Targets = []string{"http://127.0.0.1:1"}
 	if _, err := New(c, Options{}, slog.New(slog.DiscardHandler)); err == nil ||
 		!strings.Contains(err.Error(), "noeviction") {
@@ -46,7 +46,7 @@ func TestOrdersOpen_GateOnARedisThatMayEvictIsNotWired(t *testing.T) {
 func TestOrdersOpen_SaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing.T) {
 	addr := redistest.Start(t).Addr
 	begin := func(log *lockedBuffer, stock ...int) *Gateway {
-		c := apitest.Reserving(addr)
+		c := storetest.Reserving(addr)
 		c.Upstream.Targets = []string{"http://127.0.0.1:1"}
 		for _, units := range stock {
 			c.Sales = append(c.Sales, config.Sale{Name: "second", SKUs: []string{"1001"}, Starts: time.Now().Add(time.Hour),

@@ -8,7 +8,7 @@ import (
 	"sluice/config"
 	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/room/beacon"
+	"sluice/room"
 )
 
 // checkRooms is the rule that rooms, their sales, routes, keys and stock fit each other.
@@ -42,21 +42,21 @@ func checkRooms(c *config.Config) (errs []error) {
 }
 
 // beaconOf is the key of m's beacon, and when its rounds are published; "" = it has none.
-func beaconOf(m *config.Room) (key string, rounds beacon.Schedule) {
+func beaconOf(m *config.Room) (key string, rounds room.BeaconSchedule) {
 	switch {
 	case !m.Beacon:
 		return "", rounds
 	case m.BeaconChain == "":
-		return beacon.Quicknet, beacon.QuicknetSchedule()
+		return room.Quicknet, room.QuicknetSchedule()
 	}
 	key, genesis, period, _ := m.Chain() // checked by config
-	return key, beacon.Schedule{Genesis: genesis.UnixMilli(), Period: period.Milliseconds()}
+	return key, room.BeaconSchedule{Genesis: genesis.UnixMilli(), Period: period.Milliseconds()}
 }
 
 // checkBeacon is the rule that the draw's round is published while its sale lasts. It is after the start by itself.
 func checkBeacon(c *config.Config, m *config.Room, at string, fail func(key, format string, args ...any)) {
 	if own, _, _, ok := m.Chain(); ok {
-		if _, err := beacon.ParseKey(own); err != nil {
+		if _, err := room.ParseBeaconKey(own); err != nil {
 			fail(at+".beacon_chain", "%v", err)
 			return
 		}

@@ -13,7 +13,6 @@ import (
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 	"sluice/room"
-	"sluice/room/beacon"
 	"sluice/stockgate/redisconn"
 )
 
@@ -22,7 +21,7 @@ const published = "b44679b9a59af2ec876b1a6b1ad52ea9b1615fc3982b19576350f93447cb1
 	"e342b73a8dd2bacbe47e4b6b63ed5e39"
 
 // drawing is an instance of a room with a draw whose file names a beacon.
-func drawing(t *testing.T, addr, key string, rounds beacon.Schedule, sale room.Sale) *room.Room {
+func drawing(t *testing.T, addr, key string, rounds room.BeaconSchedule, sale room.Sale) *room.Room {
 	t.Helper()
 	link, err := redisconn.New(redisconn.Options{Addresses: []string{addr}, PoolSize: 2, ConnectTimeout: 5 * time.Second,
 		Timeout: 5 * time.Second, BreakerErrors: redisconn.Unbroken, BreakerPause: 20 * time.Millisecond})
@@ -56,11 +55,11 @@ func TestDraw_ChecksTheRoundThatStands(t *testing.T) {
 	standing := func(one *room.Room) func() bool {
 		return func() bool {
 			s, _, _, _ := one.Status()
-			return s != nil && s.Draw && s.Lottery.BeaconRound == 1000 && s.Lottery.BeaconKey == beacon.Quicknet
+			return s != nil && s.Draw && s.Lottery.BeaconRound == 1000 && s.Lottery.BeaconKey == room.Quicknet
 		}
 	}
-	rounds := beacon.Schedule{Genesis: now - 998*hour - hour/2, Period: hour} // 1000 is the next one
-	first := drawing(t, server.Addr, beacon.Quicknet, rounds, sale)
+	rounds := room.BeaconSchedule{Genesis: now - 998*hour - hour/2, Period: hour} // 1000 is the next one
+	first := drawing(t, server.Addr, room.Quicknet, rounds, sale)
 	testkit.Eventually(t, "round 1000 stands", standing(first))
 	private, err := bls.KeyGen[bls.KeyG2SigG1](make([]byte, 32), nil, nil)
 	if err != nil {
@@ -70,9 +69,9 @@ func TestDraw_ChecksTheRoundThatStands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := drawing(t, server.Addr, hex.EncodeToString(raw), beacon.Schedule{Genesis: now, Period: hour}, sale)
+	later := drawing(t, server.Addr, hex.EncodeToString(raw), room.BeaconSchedule{Genesis: now, Period: hour}, sale)
 	testkit.Eventually(t, "it stands for a later instance, too", standing(later))
-	message := beacon.Message(1000)
+	message := room.BeaconMessage(1000)
 	if err := drawRoom(t.Context(), later, published, 1); !errors.Is(err, admin.ErrConflict) {
 		t.Errorf("the file's round: %v", err)
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/internal/failpoint"
 	"sluice/internal/listener"
 )
 
@@ -138,7 +137,7 @@ func (g *Gateway) Listen(listeners []net.Listener, log *slog.Logger) (failed cha
 	failed = make(chan error, len(listeners)+len(g.deciders))
 	for _, ln := range listeners {
 		go func() {
-			if err := g.Server.Serve(failpoint.Listener(ln)); err != nil {
+			if err := g.Server.Serve(failListener(ln)); err != nil {
 				failed <- err
 			}
 		}()

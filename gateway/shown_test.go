@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sluice/config"
-	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 )
 
@@ -33,7 +33,7 @@ func TestApp_TheDashboardMissesNoMetricThatItReads(t *testing.T) {
 	}
 	redis := redistest.Start(t)
 	redis.Client.Set(t.Context(), "seckill:stock:2001", 7, 0)
-	c := apitest.Reserving(redis.Addr)
+	c := storetest.Reserving(redis.Addr)
 	c.Upstream.Targets = []string{"http://127.0.0.1:9"}
 	c.Routes[0].MaxInFlight = 5
 	c.Routes = append(c.Routes, config.Route{Name: "checked", Match: "/checked/{sku}", Gate: "check", SKU: "$path_sku"},

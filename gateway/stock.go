@@ -175,7 +175,8 @@ func (g *Gateway) openSales() (err error) {
 			return err
 		}
 	}
-	if g.schedule, err = stores.OpenSchedule(g.Config, link, g.now, g.log); err != nil {
+	if g.schedule, err = stores.OpenSchedule(g.Config, link,
+		sale.Options{Now: g.now, Wall: wallClock(), Log: g.log}); err != nil {
 		return err
 	}
 	g.onClose(g.schedule.Close)

@@ -12,13 +12,12 @@ import (
 	"sluice/internal/octets"
 	"sluice/proxy/reject"
 	"sluice/proxy/server"
-	"sluice/queue/message"
 )
 
 // Queue is the orders that wait until they are delivered. Orders reserves their units.
 type Queue interface {
 	// Accept is what Order.Request is for an order that comes now.
-	Accept(m *message.Request) string
+	Accept(m *QueuedRequest) string
 
 	// Accepted says that an order waits now, and tells its place as far as that is known.
 	Accepted(sku, serial string) WaitingOrder
@@ -55,10 +54,10 @@ func (p *Proxy) reserveToWait(r *Request) rejection {
 }
 
 // waitingRequest is the request as it would be forwarded now, with the fields that are kept.
-func (p *Proxy) waitingRequest(r *Request) *message.Request {
+func (p *Proxy) waitingRequest(r *Request) *QueuedRequest {
 	p.edit(r)
 	head := r.head
-	m := &message.Request{Method: string(head.Method), Target: string(r.target()),
+	m := &QueuedRequest{Method: string(head.Method), Target: string(r.target()),
 		HasBody: head.Chunked || head.ContentLength >= 0, Body: string(r.source.Body)}
 	_, lines, _ := bytes.Cut(r.attempt.request.AppendHead(nil, nil), []byte("\r\n"))
 	m.Fields = waitingFields(lines, p.RequestIDHeader)
@@ -159,7 +158,7 @@ func (p *Proxy) answerQueued(r *Request, sku, serial, proof string) rejection {
 	case cancels:
 		return p.cancelQueued(r, sku, serial)
 	case !r.proven:
-		o.Answer = message.Answer{}
+		o.Answer = KeptAnswer{}
 	}
 	status := 200
 	if o.State == "none" {
@@ -205,12 +204,12 @@ var keptFields = [...]string{"Host", "Accept", "Accept-Language", "Authorization
 	"X-Xsrf-Token", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via"}
 
 // waitingFields are those of the header lines of a request that wait with it. requestID names one more; "" = none.
-func waitingFields(lines []byte, requestID string) (kept []message.Field) {
+func waitingFields(lines []byte, requestID string) (kept []KeptField) {
 	for len(lines) > len("\r\n") {
 		var line []byte
 		line, lines, _ = bytes.Cut(lines, []byte("\r\n"))
 		if name, value := octets.Cut(line, ':'); isKeptField(name, requestID) {
-			kept = append(kept, message.Field{Name: string(name), Value: string(octets.Trim(value))})
+			kept = append(kept, KeptField{Name: string(name), Value: string(octets.Trim(value))})
 		}
 	}
 	return kept

@@ -12,8 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
-
-	"sluice/queue/message"
 )
 
 // WaitingOrder is what is known of an order that waits until it is delivered. It does not decide who may see what: its
@@ -26,8 +24,8 @@ type WaitingOrder struct {
 	State    string
 	Ahead    int64 // orders before it, where it is queued
 	ETA      time.Duration
-	Deadline int64          // Unix ms: of the reservation, while it is undecided
-	Answer   message.Answer // its Status is 0 where there is none, or it must not be seen
+	Deadline int64      // Unix ms: of the reservation, while it is undecided
+	Answer   KeptAnswer // its Status is 0 where there is none, or it must not be seen
 }
 
 // Pending reports whether the state is going to change by itself.
@@ -89,7 +87,7 @@ type keptAnswerView struct {
 	TooLong bool              `json:"too_long,omitempty"`
 }
 
-func viewOfAnswer(a *message.Answer) *keptAnswerView {
+func viewOfAnswer(a *KeptAnswer) *keptAnswerView {
 	v := &keptAnswerView{Status: a.Status, Body: a.Body, TooLong: a.TooLong}
 	for _, f := range a.Fields {
 		if v.Headers == nil {
@@ -104,7 +102,7 @@ func viewOfAnswer(a *message.Answer) *keptAnswerView {
 }
 
 // writeKeptAnswer writes the upstream's answer as it came; out has begun with its status.
-func writeKeptAnswer(out *fasthttp.Response, a *message.Answer) {
+func writeKeptAnswer(out *fasthttp.Response, a *KeptAnswer) {
 	for _, f := range a.Fields {
 		out.Header.Add(f.Name, f.Value)
 	}

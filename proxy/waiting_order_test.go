@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"sluice/queue/message"
 )
 
 func TestWaitingOrder_InJSON(t *testing.T) {
@@ -16,10 +14,10 @@ func TestWaitingOrder_InJSON(t *testing.T) {
 		`{"serial":"k","sku":"1","state":"delivering","again_ms":1000,"deadline":"1970-01-01T00:00:01Z"}`: {Serial: "k",
 			SKU: "1", State: "delivering", Deadline: 1000},
 		`{"serial":"k","sku":"1","state":"sold","answer":{"status":201,"headers":{"Location":"/x"},"body":"ok"}}`: {
-			Serial: "k", SKU: "1", State: "sold", Answer: message.Answer{Status: 201, Body: "ok",
-				Fields: []message.Field{{Name: "Location", Value: "/x"}}}},
+			Serial: "k", SKU: "1", State: "sold", Answer: KeptAnswer{Status: 201, Body: "ok",
+				Fields: []KeptField{{Name: "Location", Value: "/x"}}}},
 		`{"serial":"k","sku":"1","state":"sold","answer":{"status":200,"body":"/w==","base64":true}}`: {Serial: "k",
-			SKU: "1", State: "sold", Answer: message.Answer{Status: 200, Body: "\xff"}},
+			SKU: "1", State: "sold", Answer: KeptAnswer{Status: 200, Body: "\xff"}},
 	} {
 		if got := string(o.AppendJSON(nil)); got != want+"\n" {
 			t.Errorf("%s, want %s", got, want)

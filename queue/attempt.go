@@ -10,7 +10,6 @@ import (
 	"sluice/proxy"
 	"sluice/proxy/auth"
 	"sluice/proxy/metrics"
-	"sluice/queue/message"
 	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
@@ -47,7 +46,7 @@ type sender struct{ *shared }
 
 // attempt sends an order once.
 func (s *sender) attempt(sku string, o *ledger.Leased) result {
-	m, err := message.DecodeRequest(o.Request)
+	m, err := proxy.DecodeQueuedRequest(o.Request)
 	if err != nil {
 		return result{kind: attemptUnsent, move: ledger.MoveLater, time: ledger.Never, why: "its request is lost"}
 	}
@@ -77,7 +76,7 @@ func (s *sender) attempt(sku string, o *ledger.Leased) result {
 }
 
 // build makes the request of one attempt.
-func (s *sender) build(req *upstream.Request, m *message.Request, sku string, o *ledger.Leased) {
+func (s *sender) build(req *upstream.Request, m *proxy.QueuedRequest, sku string, o *ledger.Leased) {
 	req.Order, req.Whole = true, true
 	h := &req.HTTP.Header
 	h.SetMethod(m.Method)
@@ -170,11 +169,11 @@ func answerOf(resp *fasthttp.Response) string {
 }
 
 // KeptAnswer is what is kept of an answer.
-func KeptAnswer(status int, field func(name string) string, body []byte) message.Answer {
-	a := message.Answer{Status: status}
+func KeptAnswer(status int, field func(name string) string, body []byte) proxy.KeptAnswer {
+	a := proxy.KeptAnswer{Status: status}
 	for _, name := range keptOfAnswer {
 		if v := field(name); v != "" {
-			a.Fields = append(a.Fields, message.Field{Name: name, Value: v})
+			a.Fields = append(a.Fields, proxy.KeptField{Name: name, Value: v})
 		}
 	}
 	if len(body) <= maxAnswerBody {
@@ -183,7 +182,7 @@ func KeptAnswer(status int, field func(name string) string, body []byte) message
 		a.TooLong = true
 	}
 	if len(a.Text()) > ledger.MaxAnswer {
-		return message.Answer{Status: status, TooLong: true}
+		return proxy.KeptAnswer{Status: status, TooLong: true}
 	}
 	return a
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"sluice/internal/periodic"
-	"sluice/queue/message"
+	"sluice/proxy"
 	"sluice/stockgate/ledger"
 )
 
@@ -102,7 +102,7 @@ func (c *decider) tellAll(sku string, all []ledger.Decision) ([]decided, error) 
 
 // expired releases an order that has waited for too long, and was not handed out.
 func (c *decider) expired(sku string, o ledger.Leased) {
-	answer := (&message.Answer{State: message.Expired}).Text()
+	answer := (&proxy.KeptAnswer{State: proxy.OrderExpired}).Text()
 	done, h, err := c.tell(sku, &o, result{move: ledger.MoveCancel, answer: answer})
 	if err == nil && done == ledger.Changed {
 		c.expire.Add(1)

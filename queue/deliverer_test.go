@@ -16,7 +16,6 @@ import (
 	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/proxy"
-	"sluice/queue/message"
 	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
@@ -63,7 +62,7 @@ func (b *bench) attempts() string {
 func open(t *testing.T, b *bench, change func(*Options)) {
 	b.store = storetest.Ledger(t)
 	rules := proxy.OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
-	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Source: b, Fenced: true,
+	o := Options{Store: b.store, Send: b.send, Outcome: rules.Outcome, Ask: b.Ask, Fenced: true,
 		MaxInFlight: 4, Attempts: 3, Timeout: time.Second,
 		Grace: time.Second, Keep: time.Hour, Settled: func(string, string, ledger.Op, ledger.StockVersion) {},
 		Settle: func(string, string, ledger.Op) {}, Log: slog.New(slog.DiscardHandler)}
@@ -82,7 +81,7 @@ func (b *bench) order(t *testing.T, sku, serial string) {
 			t.Fatal(err)
 		}
 	}
-	m := message.Request{Method: "POST", Target: "/order", Fields: []message.Field{{Name: "Host"}}}
+	m := proxy.QueuedRequest{Method: "POST", Target: "/order", Fields: []proxy.KeptField{{Name: "Host"}}}
 	codes, now := make([]ledger.Code, 1), time.Now()
 	_, err := b.store.Reserve(t.Context(), sku, 0, now.UnixMilli(), now.Add(time.Hour).UnixMilli(), []ledger.Item{{
 		Serial: serial, Quantity: 1, Request: ledger.NewRequest(now.Add(time.Minute).UnixMilli(), m.Text())}}, codes)
@@ -118,8 +117,8 @@ func TestDeliverer_SendsAgainOnlyWhatIsNowhere(t *testing.T) {
 			'H', ledger.ForAPerson},
 		"unknown, cancelled": {ledger.OrderNotFound, func(o *Options) { o.Fenced, o.Cancels = false, true },
 			upstream.Broken, "[1 a 1]", 'X', ""},
-		"unknown, no one": {0, func(o *Options) { o.Source = nil }, upstream.Broken, "[1 a 1]", 'H', ledger.ForAPerson},
-		"unknown, by key": {0, func(o *Options) { o.Source, o.ByKey = nil, true }, upstream.Broken, "[1 a 1 1 a 2]",
+		"unknown, no one": {0, func(o *Options) { o.Ask = nil }, upstream.Broken, "[1 a 1]", 'H', ledger.ForAPerson},
+		"unknown, by key": {0, func(o *Options) { o.Ask, o.ByKey = nil, true }, upstream.Broken, "[1 a 1 1 a 2]",
 			'C', ""},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -188,7 +187,7 @@ func TestDeliverer_ExpiredOrderIsReleased(t *testing.T) {
 		open(t, b, nil)
 		b.order(t, "1", "a")
 		time.Sleep(2 * time.Minute)
-		if got := b.state(t, "1", "a"); got.Status != ledger.StatusReleased || got.Answer.State != message.Expired {
+		if got := b.state(t, "1", "a"); got.Status != ledger.StatusReleased || got.Answer.State != proxy.OrderExpired {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -276,7 +275,7 @@ func TestDeliverer_OpenOrderStaysHeld(t *testing.T) {
 				}
 				return second, upstream.Answered
 			}
-			open(t, b, func(o *Options) { o.Source, o.ByKey = nil, true })
+			open(t, b, func(o *Options) { o.Ask, o.ByKey = nil, true })
 			b.order(t, "1", "a")
 			time.Sleep(4 * time.Second)
 			if done, err := b.Cancel(t.Context(), "1", "a"); done != ledger.TooLate || err != nil {

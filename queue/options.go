@@ -46,8 +46,8 @@ type Options struct {
 
 	Send    func(*upstream.Request, *fasthttp.Response) upstream.Outcome // once, as upstream.Pool.Send
 	Outcome func(*fasthttp.Response) metrics.OrderOutcome
-	Signer  *auth.Signer             // nil = what the upstream is told is not signed
-	Source  ledger.OrderStatusSource // nil = the upstream cannot be asked
+	Signer  *auth.Signer    // nil = what the upstream is told is not signed
+	Ask     ledger.AskOrder // nil = the upstream cannot be asked
 
 	// Fenced: the upstream makes no order after its Sluice-Deadline. Cancels: one that it was asked for and does not know
 	// it never makes.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"sluice/queue/message"
+	"sluice/proxy"
 	"sluice/stockgate/ledger"
 )
 
@@ -13,7 +13,7 @@ import (
 type State struct {
 	ledger.Position
 	ETA    time.Duration // until it is delivered; 0 = not known
-	Answer message.Answer
+	Answer proxy.KeptAnswer
 }
 
 // Settled reports whether nothing of it changes any more.
@@ -58,7 +58,7 @@ func (d *Deliverer) StateOf(sku string, p ledger.Position) State {
 	if s.Where == ledger.Queued {
 		s.ETA = d.lines.eta(sku, s.Ahead)
 	}
-	s.Answer, _ = message.DecodeAnswer(p.Answer) // what cannot be read is no answer
+	s.Answer, _ = proxy.DecodeKeptAnswer(p.Answer) // what cannot be read is no answer
 	return s
 }
 
@@ -79,7 +79,7 @@ func (d *Deliverer) Cancel(ctx context.Context, sku, serial string) (ledger.Done
 		return ledger.NotFound, nil
 	}
 	came, err := d.decider.batch.do(ctx, sku, ledger.Decision{Serial: serial, Move: ledger.MoveCancel,
-		Answer: (&message.Answer{State: message.Cancelled}).Text()})
+		Answer: (&proxy.KeptAnswer{State: proxy.OrderCancelled}).Text()})
 	if err == nil && came.done == ledger.Changed {
 		d.live().Settled(sku, serial, ledger.Release, came.version)
 	}

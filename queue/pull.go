@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"sluice/queue/message"
+	"sluice/proxy"
 	"sluice/stockgate/ledger"
 )
 
@@ -16,7 +16,7 @@ import (
 type Pulled struct {
 	SKU string
 	ledger.Leased
-	Message message.Request
+	Message proxy.QueuedRequest
 	Receipt string // names this attempt and its place, for Settle
 }
 
@@ -89,7 +89,7 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 }
 
 func (d *Deliverer) pulled(sku string, o ledger.Leased, token string) (Pulled, bool) {
-	m, err := message.DecodeRequest(o.Request)
+	m, err := proxy.DecodeQueuedRequest(o.Request)
 	if err != nil {
 		d.work.Go(func() { d.decider.decide(sku, &o, stuck("its request is lost")) })
 		return Pulled{}, false
@@ -110,8 +110,8 @@ type SettleCall struct {
 	SKU, Serial, Receipt string
 	// MoveConfirm, MoveRelease, or MoveNotNow: it was not made, and is handed out again
 	Move   ledger.Move
-	After  time.Duration  // of MoveNotNow: not before, and at least a second
-	Answer message.Answer // for the client; its Status is 0 where there is none
+	After  time.Duration    // of MoveNotNow: not before, and at least a second
+	Answer proxy.KeptAnswer // for the client; its Status is 0 where there is none
 }
 
 // Settle decides about an order that was handed out, and frees its place. A confirmation is taken at any time, any

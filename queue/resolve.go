@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"sluice/queue/message"
+	"sluice/proxy"
 	"sluice/stockgate/ledger"
 )
 
@@ -18,13 +18,13 @@ const (
 
 // ask asks the upstream for an order.
 func (s *sender) ask(sku, serial string) ledger.OrderStatus {
-	source := s.live().Source
-	if source == nil {
+	ask := s.live().Ask
+	if ask == nil {
 		return ledger.OrderUnknown
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, askTimeout)
 	defer cancel()
-	status, err := source.Ask(ctx, sku, serial)
+	status, err := ask(ctx, sku, serial)
 	if err != nil {
 		return ledger.OrderUnknown
 	}
@@ -43,16 +43,16 @@ func (s *sender) resolve(sku string, o *ledger.Leased) result {
 	case status == ledger.OrderExists:
 		return result{move: ledger.MoveConfirm}
 	case nowhere && (over || s.live().Cancels):
-		return result{move: ledger.MoveRelease, answer: (&message.Answer{State: message.Expired}).Text()}
+		return result{move: ledger.MoveRelease, answer: (&proxy.KeptAnswer{State: proxy.OrderExpired}).Text()}
 	case nowhere:
 		return s.again(o, ledger.MoveNowhere)
 	case s.live().ByKey && !over:
 		return s.again(o, ledger.MoveRepeat)
 	case status == ledger.OrderNotFound:
 		return stuck("the upstream does not know it, and may still make it: on_not_found does not tell when it cannot")
-	case s.live().ByKey && s.live().Source == nil:
+	case s.live().ByKey && s.live().Ask == nil:
 		return stuck("its time is over, and the upstream cannot be asked about it: there is no status_url")
-	case s.live().Source == nil:
+	case s.live().Ask == nil:
 		return stuck("the upstream cannot be asked about it: there is no status_url")
 	}
 	wait := min(max(time.Duration(now.UnixMilli()-o.Deadline)*time.Millisecond, firstAgain), lastAgain)

@@ -213,7 +213,7 @@ func (r *Room) answerPass(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	}
 	q.Client.StepAside()
 	until, err := r.claims.do(Claim{User: string(q.User), From: pos.From,
-		Waited: Waited(place.Joined*1000, pos.From, v.state.Starts)})
+		waited: waited(place.Joined*1000, pos.From, v.state.Starts)})
 	if err != nil { // a person who is called gets a pass also while Redis is away; it is not counted
 		r.failed.Add(1)
 		until = secret.passes.Expires(q.Time)

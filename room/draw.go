@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"sluice/room/beacon"
 )
 
 const (
@@ -92,7 +90,7 @@ func (l *Lottery) Final() (f Final, err error) {
 
 // CheckBeacon checks that signature, in hexadecimal digits, is that of the round by the key.
 func (l *Lottery) CheckBeacon(signature string) error {
-	key, err := beacon.ParseKey(l.BeaconKey)
+	key, err := ParseBeaconKey(l.BeaconKey)
 	if err != nil {
 		return err
 	}
@@ -115,8 +113,8 @@ func (l *Lottery) Check() (f Final, err error) {
 // was is known of quicknet; of another beacon the record says it.
 func (l *Lottery) checkRound(starts int64) error {
 	due := l.BeaconAt
-	if l.BeaconKey == beacon.Quicknet {
-		due = beacon.QuicknetSchedule().Due(l.BeaconRound)
+	if l.BeaconKey == Quicknet {
+		due = QuicknetSchedule().Due(l.BeaconRound)
 	}
 	if due <= starts {
 		return fmt.Errorf("beacon of round %d: it was published at %s, before the start at %s: it was known while people "+

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	keys "sluice/room/beacon"
 )
 
 func seedOf(r *rand.Rand) []byte {
@@ -57,7 +55,7 @@ const round1000 = "b44679b9a59af2ec876b1a6b1ad52ea9b1615fc3982b19576350f93447cb1
 func lottery(seed, beacon string) Lottery {
 	l := Lottery{Commit: Commit([]byte(seed)), Seed: hex.EncodeToString([]byte(seed)), DrawnBy: ByShop}
 	if beacon != "" {
-		l.DrawnBy, l.Beacon, l.BeaconRound, l.BeaconKey = ByBeacon, beacon, 1000, keys.Quicknet
+		l.DrawnBy, l.Beacon, l.BeaconRound, l.BeaconKey = ByBeacon, beacon, 1000, Quicknet
 	}
 	return l
 }
@@ -65,7 +63,7 @@ func lottery(seed, beacon string) Lottery {
 func TestVerify_RecomputesWhoWasCalled(t *testing.T) {
 	seed, beacon := strings.Repeat("s", SeedSize), round1000
 	signature, _ := hex.DecodeString(beacon)
-	rules := Rules{Name: "r", BeaconKey: keys.Quicknet, ClaimWithin: time.Minute}
+	rules := Rules{Name: "r", BeaconKey: Quicknet, ClaimWithin: time.Minute}
 	s := State{Draw: true, Early: 100, Issued: 100, Lottery: lottery(seed, beacon), Count: 2,
 		Steps: []Step{{At: 1000, Threshold: ScoreEnd / 4}, {At: 2000, Threshold: ScoreEnd / 2}}, Threshold: ScoreEnd / 2,
 		At: 3000}

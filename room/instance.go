@@ -148,7 +148,7 @@ func (r *Room) Start() {
 }
 
 func (r *Room) secretsOf(keys [][]byte) (*secrets, error) {
-	tickets, err := NewKeys(keys)
+	tickets, err := newKeys(keys)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
-	"sluice/room/beacon"
 )
 
 // ownBeacon is a beacon that publishes a round each second: its key, and what signs a round.
@@ -27,7 +26,7 @@ func ownBeacon(t *testing.T) (key string, sign func(round int64) string) {
 		t.Fatal(err)
 	}
 	return hex.EncodeToString(raw), func(round int64) string {
-		message := beacon.Message(round)
+		message := BeaconMessage(round)
 		return hex.EncodeToString(bls.Sign(private, message[:]))
 	}
 }
@@ -38,7 +37,7 @@ func TestDraw_WrongBeaconInRedisIsNotPublishedAndMakesNoCalls(t *testing.T) {
 	r := redistest.Start(t)
 	key, sign := ownBeacon(t)
 	s := open(t, r, func(o *Options) {
-		o.Rules.Draw, o.Rules.BeaconKey, o.Rules.Beacon = true, key, beacon.Schedule{Genesis: 1000, Period: 1000}
+		o.Rules.Draw, o.Rules.BeaconKey, o.Rules.Beacon = true, key, BeaconSchedule{Genesis: 1000, Period: 1000}
 	})
 	s.inPhase(t, Drawing)
 	l := s.view.Load().state.Lottery

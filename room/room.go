@@ -17,8 +17,6 @@ package room
 
 import (
 	"time"
-
-	"sluice/room/beacon"
 )
 
 // Phase says what a room does.
@@ -48,7 +46,7 @@ type Rules struct {
 	Name        string // 1 to 64 letters, digits and . _ -
 	Draw        bool   // what State.Draw becomes
 	BeaconKey   string // in hexadecimal digits; "" = no beacon: the committed seed alone decides
-	Beacon      beacon.Schedule
+	Beacon      BeaconSchedule
 	Opens       time.Duration // so long before the start people are taken in
 	Pass        time.Duration // a pass is good for so long, at most twice
 	ClaimWithin time.Duration // who is called and has not come by then is passed over

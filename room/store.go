@@ -108,7 +108,7 @@ func (s *Store) Join(ctx context.Context, n int, users ...string) (issuedNumbers
 // Claim is that of one user, who had waited for so long until it could claim a pass.
 type Claim struct {
 	User   string
-	Waited time.Duration
+	waited time.Duration
 	From   int64 // when it could claim; Unix ms
 }
 
@@ -119,7 +119,7 @@ func (s *Store) Claim(ctx context.Context, expires int64, within time.Duration, 
 ) {
 	args := []any{expires, within.Milliseconds()}
 	for _, c := range claims {
-		args = append(args, c.User, WaitClass(c.Waited), c.From)
+		args = append(args, c.User, waitClass(c.waited), c.From)
 	}
 	reply, err := s.run(ctx, "claim", []string{s.keys.room, s.keys.good, s.keys.used, s.keys.inside,
 		s.keys.lately}, args...)

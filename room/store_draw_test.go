@@ -8,12 +8,11 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/room/beacon"
 )
 
 // beaconRules are those of a draw by a beacon that publishes a round each second.
 func beaconRules() Rules {
-	return Rules{Draw: true, BeaconKey: "the key", Beacon: beacon.Schedule{Genesis: 1000, Period: 1000}}
+	return Rules{Draw: true, BeaconKey: "the key", Beacon: BeaconSchedule{Genesis: 1000, Period: 1000}}
 }
 
 // in is a sale that begins after some time.

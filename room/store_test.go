@@ -115,7 +115,7 @@ func TestStore_PassesCountOnce(t *testing.T) {
 		t.Helper()
 		var claims []Claim
 		for _, u := range users {
-			claims = append(claims, Claim{User: u, Waited: 3 * time.Second, From: time.Now().UnixMilli()})
+			claims = append(claims, Claim{User: u, waited: 3 * time.Second, From: time.Now().UnixMilli()})
 		}
 		until, err := s.Claim(ctx, expires, within, claims)
 		if err != nil || len(until) != len(users) || until[len(until)-1] != want {

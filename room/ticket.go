@@ -40,8 +40,8 @@ const (
 // accepts those by any of its keys. It is safe for concurrent use and does not allocate.
 type Keys struct{ sums *auth.Sums }
 
-// NewKeys takes keys of at least 16 bytes, which it copies.
-func NewKeys(keys [][]byte) (*Keys, error) {
+// newKeys takes keys of at least 16 bytes, which it copies.
+func newKeys(keys [][]byte) (*Keys, error) {
 	sums, err := auth.NewSums("room ticket v1\n", keys)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ func keysOf(t testing.TB, secrets ...string) *Keys {
 	for _, s := range secrets {
 		list = append(list, []byte(s))
 	}
-	k, err := NewKeys(list)
+	k, err := newKeys(list)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ const WaitClasses = 30
 // whichever was later.
 type Waits [WaitClasses]int64
 
-// WaitClass is the class of a wait.
-func WaitClass(wait time.Duration) int {
+// waitClass is the class of a wait.
+func waitClass(wait time.Duration) int {
 	if wait <= time.Second {
 		return 0
 	}
@@ -41,8 +41,8 @@ func (w *Waits) Quantile(share float64) (wait time.Duration, ok bool) {
 	return wait.Round(100 * time.Millisecond), true
 }
 
-// Waited is how long a person had waited who joined at joined and could claim a pass from then on (Unix ms), in a room
+// waited is how long a person had waited who joined at joined and could claim a pass from then on (Unix ms), in a room
 // whose start is starts.
-func Waited(joined, from, starts int64) time.Duration {
+func waited(joined, from, starts int64) time.Duration {
 	return time.Duration(max(from-max(joined, starts), 0)) * time.Millisecond
 }

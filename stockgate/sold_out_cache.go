@@ -65,15 +65,6 @@ func (c *soldOutCache) Close(at int64, sku string, units int64, reason reject.Re
 	}
 }
 
-// InStock notes that units of sku could be had at a reading that began at a time: what an older one said to the
-// contrary is forgotten.
-func (c *soldOutCache) InStock(at int64, sku string, units int64) {
-	slot := c.slot([]byte(sku))
-	if e := slot.Load(); e != nil && e.sku == sku && e.reason != reject.Admitted && e.units <= units && e.at < at {
-		slot.CompareAndSwap(e, nil) // a newer entry stays
-	}
-}
-
 // Open notes that units of sku came back at a time: readings that began before then close it no more.
 func (c *soldOutCache) Open(at int64, sku string) {
 	slot := c.slot([]byte(sku))

@@ -37,20 +37,6 @@ func TestSoldOutCache_FewerUnitsThanWereNotThereAreNotKnown(t *testing.T) {
 	}
 }
 
-func TestSoldOutCache_TakenUnitsOpenOnlyWhatTheyRefute(t *testing.T) {
-	c := newSoldOutCache()
-	c.Close(10, "1001", 3, reject.SoldOut)
-	for _, step := range []struct {
-		at, units int64
-		closed    bool
-	}{{10, 3, true}, {11, 2, true}, {11, 3, false}} {
-		c.InStock(step.at, "1001", step.units)
-		if _, _, closed := c.Lookup([]byte("1001"), 3); closed != step.closed {
-			t.Errorf("%d taken at %d: closed %v", step.units, step.at, closed)
-		}
-	}
-}
-
 func TestSoldOutCache_LookupOfAnotherSKUKnowsNothing(t *testing.T) {
 	c := newSoldOutCache()
 	for i := range 2 * soldOutSlots { // every slot has been used

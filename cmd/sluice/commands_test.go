@@ -15,7 +15,6 @@ import (
 	"sluice/config"
 	"sluice/gateway"
 	"sluice/gateway/stores"
-	"sluice/internal/apitest"
 	"sluice/internal/cli"
 	"sluice/internal/listener"
 	"sluice/internal/storetest"
@@ -63,7 +62,7 @@ func TestSluice_PageInsteadOfAnAnswerIsSaidToBe(t *testing.T) {
 
 // An address stands on the command line as in the configuration.
 func TestSluice_PortAloneIsOfThisMachine(t *testing.T) {
-	gate := httptest.NewServer(apitest.New(t, storetest.Ledger(t), 1).Handler)
+	gate := httptest.NewServer(storetest.NewAPI(t, storetest.Ledger(t), 1).Handler)
 	defer gate.Close()
 	_, port, _ := strings.Cut(strings.TrimPrefix(gate.URL, "http://"), ":")
 	if err := typed(t, "stock list --admin :"+port); err != nil {
@@ -104,11 +103,11 @@ func typed(t *testing.T, line string) error {
 }
 
 func TestSluice_CommandsDecideReservations(t *testing.T) {
-	k := apitest.New(t, storetest.Ledger(t), 1)
+	k := storetest.NewAPI(t, storetest.Ledger(t), 1)
 	gate := httptest.NewServer(k.Handler)
 	defer gate.Close()
 	hold := func(sku string) func(serial string) {
-		return func(serial string) { k.Hold(sku, serial, "u"+serial, 1, apitest.LongAgo) }
+		return func(serial string) { k.Hold(sku, serial, "u"+serial, 1, storetest.LongAgo) }
 	}
 	orders := func(line string) string {
 		file := filepath.Join(t.TempDir(), "orders.csv")
@@ -184,7 +183,7 @@ func TestSluice_ListOfUnknownOrdersSaysWhatItLeavesOut(t *testing.T) {
 
 // Freezing is what the ledger does; only an operator who has looked after the orders opens it.
 func TestSluice_FrozenLedgerIsRecoveredAndNotResumed(t *testing.T) {
-	k := apitest.New(t, storetest.Ledger(t), 1)
+	k := storetest.NewAPI(t, storetest.Ledger(t), 1)
 	gate := httptest.NewServer(k.Handler)
 	defer gate.Close()
 	if err := typed(t, "stock set 1001 10 --admin "+gate.URL); err != nil {

@@ -8,20 +8,19 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/internal/apitest"
 	"sluice/internal/storetest"
 	"sluice/stockgate/ledger"
 )
 
 // recovered opens a gateway whose ledger of 9 holds "held" and "other", has sold "sold" and given "returned" back, and
 // runs sluice stock recover 1001 there.
-func recovered(t *testing.T) (k *apitest.API, run func(orders, flags string) (string, error)) {
-	k = apitest.New(t, storetest.Ledger(t), 0)
+func recovered(t *testing.T) (k *storetest.API, run func(orders, flags string) (string, error)) {
+	k = storetest.NewAPI(t, storetest.Ledger(t), 0)
 	gate := httptest.NewServer(k.Handler)
 	t.Cleanup(gate.Close)
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 9, "limit": 0}`)
 	for _, serial := range []string{"held", "sold", "returned", "other"} {
-		k.Hold("1001", serial, "7", 1, apitest.FarOff)
+		k.Hold("1001", serial, "7", 1, storetest.FarOff)
 	}
 	k.Says(200, nil, "POST", "/reservations/sold/confirm?sku=1001", "")
 	k.Says(200, nil, "POST", "/reservations/returned/release?sku=1001", "")
@@ -60,7 +59,7 @@ func TestRecover_PreviewShowsBothBooksAndChangesNothing(t *testing.T) {
 
 func TestRecover_FrozenSKUOpensUnlessOrdersContradict(t *testing.T) {
 	k, run := recovered(t)
-	k.Says(200, apitest.Words(`"frozen"`), "POST", "/stock/1001", `{"state": "frozen"}`)
+	k.Says(200, storetest.Words(`"frozen"`), "POST", "/stock/1001", `{"state": "frozen"}`)
 	out, err := run(ordersOfTheShop+"other,9,1\n", "--apply")
 	if err == nil || !strings.Contains(err.Error(), "1 orders contradict") || !strings.Contains(out, "passed over: order") {
 		t.Errorf("a contradiction: %q, %v", out, err)

@@ -7,7 +7,6 @@ import (
 
 	"sluice/config"
 	"sluice/gateway/stores"
-	"sluice/internal/apitest"
 	"sluice/internal/storetest"
 	"sluice/stockgate/ledger"
 )
@@ -26,7 +25,7 @@ func (s slowStore) Finish(ctx context.Context, sku string, now, keep int64, op l
 
 // An order that was adopted and refunded must not be sold again by what the reserver still had to say of the former.
 func TestLedgersLate_WhatWasDecidedByHandIsNotDoneOnceMore(t *testing.T) {
-	k := apitest.New(t, storetest.Ledger(t), 0)
+	k := storetest.NewAPI(t, storetest.Ledger(t), 0)
 	late := slowStore{k.Store, make(chan struct{})}
 	reserver, err := ledger.New(ledger.Options{Secret: make([]byte, 16), Log: slog.New(slog.DiscardHandler)}, late, nil)
 	if err != nil {
@@ -35,10 +34,10 @@ func TestLedgersLate_WhatWasDecidedByHandIsNotDoneOnceMore(t *testing.T) {
 	k.Control.Ledgers = stores.NewLedgers(config.Default(), k.Store, func() *ledger.Reserver { return reserver })
 	k.Says(200, nil, "POST", "/stock/1001", `{"set": 1, "limit": 0}`)
 	reserver.Reserve(0, ledger.Order{SKU: []byte("1001"), Key: []byte("other"), Quantity: 1})
-	k.Says(200, apitest.Words(`"units":1`), "POST", "/stock/1001/recover",
+	k.Says(200, storetest.Words(`"units":1`), "POST", "/stock/1001/recover",
 		`{"orders": [{"serial": "one", "user": "7", "quantity": 1}], "apply": true}`)
-	elsewhere := apitest.New(t, k.Store, 0)
-	elsewhere.Says(200, apitest.Words("refunded"), "POST", "/reservations/one/refund?sku=1001", "")
+	elsewhere := storetest.NewAPI(t, k.Store, 0)
+	elsewhere.Says(200, storetest.Words("refunded"), "POST", "/reservations/one/refund?sku=1001", "")
 	close(late.reached)
 	reserver.Close(t.Context())
 	s, _, err := k.Store.ReadStock(t.Context(), "1001")

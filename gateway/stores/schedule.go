@@ -10,7 +10,6 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/internal/failpoint"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 	"sluice/stockgate/sale"
@@ -44,17 +43,14 @@ func OpenCommandSchedule(c *config.Config, log *slog.Logger) (*sale.Schedule, er
 			return nil, err
 		}
 	}
-	return OpenSchedule(c, link, func() int64 { return int64(time.Since(start)) }, log)
+	return OpenSchedule(c, link, sale.Options{Now: func() int64 { return int64(time.Since(start)) }, Log: log})
 }
 
 // keepsSales reports whether instances keep the states of sales together.
 func keepsSales(c *config.Config) bool { return c.Stock.Source == "redis" && c.Name != "" }
 
-// OpenSchedule keeps the sales of c, on Redis' clock where there is one. link stays the caller's.
-func OpenSchedule(c *config.Config, link *redisconn.Client, now func() int64, log *slog.Logger) (*sale.Schedule,
-	error,
-) {
-	o := sale.Options{Now: now, Wall: failpoint.Clock(), Log: log}
+// OpenSchedule keeps the sales of c, on Redis' clock where there is one. link stays the caller's; o has clocks and log.
+func OpenSchedule(c *config.Config, link *redisconn.Client, o sale.Options) (*sale.Schedule, error) {
 	if keepsSales(c) {
 		o.Link, o.Name = link, Name(c)
 	}

@@ -1,8 +1,6 @@
-package stores
+package stores_test
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -10,18 +8,18 @@ import (
 	"testing"
 
 	"sluice/admin"
+	"sluice/gateway/stores"
 	"sluice/internal/embedredis"
 	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/stockgate"
-	"sluice/stockgate/layout"
 )
 
 // control is a control API over an empty memory, and a way to post to it.
 func control(t *testing.T) (post func(sku, body string) (status int, answer string), memory *stockgate.Redis) {
 	t.Helper()
 	memory = storetest.Shop(t)
-	api := admin.API{Store: NewStore(memory), Log: slog.New(slog.DiscardHandler)}
+	api := admin.API{Store: stores.NewStore(memory), Log: slog.New(slog.DiscardHandler)}
 	handler := api.Handler()
 	return func(sku, body string) (int, string) {
 		r := httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/stock/"+sku, strings.NewReader(body))
@@ -60,31 +58,17 @@ func TestStore_StockThatCannotBeIsTheCallersFault(t *testing.T) {
 	}
 }
 
-func TestStore_StockThatOnlyTheShopCanChangeIsTheCallersFault(t *testing.T) {
-	if err := adminError(fmt.Errorf("set: %w", layout.ErrNotWritable)); !errors.Is(err, admin.ErrInvalid) ||
-		!errors.Is(err, layout.ErrNotWritable) {
-		t.Errorf("%v is not recognised", err)
-	}
-}
-
-func TestStore_UnknownSKUIsBothPackagesError(t *testing.T) {
-	err := adminError(stockgate.ErrUnknownSKU)
-	if !errors.Is(err, admin.ErrNoSKU) || !errors.Is(err, stockgate.ErrUnknownSKU) {
-		t.Errorf("%v is not recognised", err)
-	}
-}
-
 func TestStore_ListShowsStockThatCannotBeRead(t *testing.T) {
 	s := embedredis.Start()
 	t.Cleanup(s.Stop)
 	for sku, units := range map[string]string{"1001": "3", "1002": "abc"} {
 		testkit.Check(t, s.Set("seckill:stock:"+sku, units))
 	}
-	all, err := NewStore(storetest.ShopIn(t, s)).List(t.Context(), 10)
+	all, err := stores.NewStore(storetest.ShopIn(t, s)).List(t.Context(), 10)
 	if err != nil || len(all) != 2 || all[0].Left != 3 || all[0].Fault != "" {
 		t.Fatalf("%+v, %v; want two SKUs", all, err)
 	}
-	line := DescribeStock(all[1])
+	line := stores.DescribeStock(all[1])
 	if !strings.HasPrefix(line, "1002\t-\t") || !strings.HasSuffix(line, `"abc" is not an integer`) {
 		t.Errorf("the line %q", line)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"sluice/admin"
 	"sluice/gateway/stores"
-	"sluice/internal/apitest"
 	"sluice/internal/redistest"
 	"sluice/internal/storetest"
 	"sluice/internal/testkit"
@@ -22,12 +21,12 @@ var status = regexp.MustCompile(`\b40\d\b`)
 
 // A command says the same whether it works on Redis itself or through a gate.
 func TestClient_BothWaysToALedgerSayTheSame(t *testing.T) {
-	direct, done, err := Local(apitest.Reserving(redistest.Start(t).Addr))
+	direct, done, err := Local(storetest.Reserving(redistest.Start(t).Addr))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
-	k := apitest.New(t, storetest.Ledger(t), 1)
+	k := storetest.NewAPI(t, storetest.Ledger(t), 1)
 	gate := httptest.NewServer(k.Handler)
 	defer gate.Close()
 	base, over := NewHTTP(gate.URL, time.Minute)
@@ -80,7 +79,7 @@ func TestClient_AnswerThatIsNoneIsSaidToBe(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "is this the admin address of a gateway?") {
 		t.Errorf("a shop: %v", err)
 	}
-	locked := apitest.New(t, storetest.Ledger(t), 1)
+	locked := storetest.NewAPI(t, storetest.Ledger(t), 1)
 	locked.Control.Token = "hush"
 	to := InProcess(locked.Control.Handler())
 	err = to.Call(t.Context(), "GET", "/stock", nil, &out)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sluice/admin"
-	"sluice/internal/apitest"
 	"sluice/internal/redistest"
 	"sluice/internal/storetest"
 	"sluice/proxy/param"
@@ -16,12 +15,12 @@ import (
 
 // Whatever a request can name, an operator can.
 func TestNames_EverySKUThatIsSoldCanBeSet(t *testing.T) {
-	direct, done, err := Local(apitest.Reserving(redistest.Start(t).Addr))
+	direct, done, err := Local(storetest.Reserving(redistest.Start(t).Addr))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
-	gate := httptest.NewServer(apitest.New(t, storetest.Ledger(t), 1).Handler)
+	gate := httptest.NewServer(storetest.NewAPI(t, storetest.Ledger(t), 1).Handler)
 	defer gate.Close()
 	base, over := NewHTTP(gate.URL, time.Minute)
 	for name, to := range map[string]Client{"redis": direct, "gate": {Base: base, HTTP: over}} {
@@ -45,9 +44,9 @@ func TestNames_EverySKUThatIsSoldCanBeSet(t *testing.T) {
 
 // What is no UTF-8 would be another name in every answer.
 func TestNames_NoSKUIsWhatJSONCannotTell(t *testing.T) {
-	k := apitest.New(t, storetest.Ledger(t), 1)
-	k.Says(400, apitest.Words("no request can name it"), "POST", "/stock/a%ff", `{"set": 1}`)
-	k.Says(400, apitest.Words("no request can name it"), "GET", "/stock/a%ff", "")
+	k := storetest.NewAPI(t, storetest.Ledger(t), 1)
+	k.Says(400, storetest.Words("no request can name it"), "POST", "/stock/a%ff", `{"set": 1}`)
+	k.Says(400, storetest.Words("no request can name it"), "GET", "/stock/a%ff", "")
 }
 
 // An answer that sends a command elsewhere is not followed: a change would become a question, and its answer be

@@ -1,5 +1,5 @@
 // Package arch holds the tests of what the compiler does not check: which package may import which, that the licences of
-// all modules are listed, and that pages name what exists. It has nothing to import.
+// all modules are listed, that pages name what exists, and that what they show works. It has nothing to import.
 package arch
 
 import (

@@ -107,6 +107,6 @@ func who(r *http.Request) string {
 // String is the result as the command writes it.
 func (r Report) String() string {
 	var b strings.Builder
-	_ = WriteResults(&b, r)
+	_ = writeResults(&b, r)
 	return b.String()
 }

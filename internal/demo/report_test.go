@@ -49,7 +49,7 @@ func TestResult_HasElevenLinesWithin80Columns(t *testing.T) {
 	bare := sound()
 	bare.Gated, bare.Rejected, bare.Shop.Oversold = false, nil, 542
 	var b strings.Builder
-	if err := WriteResults(&b, sound(), bare); err != nil {
+	if err := writeResults(&b, sound(), bare); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()

@@ -85,9 +85,9 @@ func (r Report) title(queue bool) string {
 	return "without"
 }
 
-// WriteResults writes reports of the same crowd side by side, in lines of at most 80 columns. Below them it writes
+// writeResults writes reports of the same crowd side by side, in lines of at most 80 columns. Below them it writes
 // whether the ledger balances, and which promise was broken.
-func WriteResults(w io.Writer, all ...Report) error {
+func writeResults(w io.Writer, all ...Report) error {
 	var b strings.Builder
 	line := func(label string, value func(Report) string) {
 		fmt.Fprintf(&b, "  %-27s ", label)

@@ -105,7 +105,7 @@ func (d *Options) Run(ctx context.Context) error {
 		results = append(results, bare)
 	}
 	fmt.Println()
-	if err := WriteResults(os.Stdout, results...); err != nil {
+	if err := writeResults(os.Stdout, results...); err != nil {
 		return err
 	}
 	return gated.Err()

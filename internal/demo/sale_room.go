@@ -91,7 +91,7 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Println()
-	return errors.Join(WriteResults(os.Stdout, r), r.Err())
+	return errors.Join(writeResults(os.Stdout, r), r.Err())
 }
 
 // roomText is the text of the configuration, whose keys are in folder.

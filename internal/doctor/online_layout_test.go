@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"sluice/config"
-	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 )
 
 func TestOnlineLayout_KeysOfAShopThatCannotBeReadAreToldWithTheWayOut(t *testing.T) {
@@ -45,7 +45,7 @@ func TestOnlineLayout_KeysOfAShopThatCannotBeReadAreToldWithTheWayOut(t *testing
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Start(t)
 			server.Client.Do(t.Context(), c.fill...)
-			conf := apitest.Reserving(server.Addr)
+			conf := storetest.Reserving(server.Addr)
 			conf.Routes[0].Gate = "check"
 			c.layout(&conf.Stock.Layout)
 			text, failed := tried(t, conf, "10")
@@ -59,7 +59,7 @@ func TestOnlineLayout_KeysOfAShopThatCannotBeReadAreToldWithTheWayOut(t *testing
 
 func TestOnlineLayout_AnyKeyOfTheLayoutIsLookedAtWhereNoSKUIsNamed(t *testing.T) {
 	server := redistest.Start(t)
-	c := apitest.Reserving(server.Addr)
+	c := storetest.Reserving(server.Addr)
 	c.Routes[0].Gate = "check"
 	server.Client.Set(t.Context(), "laravel_database_seckill:stock:10", 3, 0)
 	text, _ := tried(t, c)

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"sluice/admin"
-	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 )
 
@@ -26,17 +26,17 @@ func TestOnlineServer_VersionsAreCompared(t *testing.T) {
 }
 
 func TestOnlineServer_RedisThatKeepsNothingIsTold(t *testing.T) {
-	text, _ := tried(t, apitest.Reserving(redistest.Start(t).Addr))
+	text, _ := tried(t, storetest.Reserving(redistest.Start(t).Addr))
 	contains(t, text, "warn disk      nothing is kept on disk", "CONFIG SET appendonly yes", "ok   version", "ok   clock",
 		"ok   rights")
-	text, _ = tried(t, apitest.Reserving(redistest.Start(t, "--appendonly", "yes").Addr))
+	text, _ = tried(t, storetest.Reserving(redistest.Start(t, "--appendonly", "yes").Addr))
 	contains(t, text, "ok   disk      changes are kept")
 }
 
 func TestOnlineServer_ReplicasAreHeldAgainstWhatIsWaitedFor(t *testing.T) {
 	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	host, port, _ := net.SplitHostPort(master.Addr)
-	c := apitest.Reserving(master.Addr)
+	c := storetest.Reserving(master.Addr)
 	c.Stock.Redis.WaitReplicas = 1
 	text, failed := tried(t, c)
 	contains(t, text, "FAIL replicas  0 are connected, and stock.redis.wait_replicas wants 1")
@@ -50,7 +50,7 @@ func TestOnlineServer_ReplicasAreHeldAgainstWhatIsWaitedFor(t *testing.T) {
 	text, _ = tried(t, c)
 	contains(t, text, "ok   replicas  1 connected", "warn replicas  a master that its replicas have left",
 		"min-replicas-to-write 1")
-	text, _ = tried(t, apitest.Reserving(replica.Addr))
+	text, _ = tried(t, storetest.Reserving(replica.Addr))
 	contains(t, text, "FAIL replicas  this is a replica of "+host+":"+port)
 }
 
@@ -58,7 +58,7 @@ func TestOnlineServer_ReplicasThatAreReadAreMeasured(t *testing.T) {
 	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	host, port, _ := net.SplitHostPort(master.Addr)
 	replica, stray := redistest.Start(t, "--replicaof", host+" "+port), redistest.Start(t)
-	c := apitest.Reserving(master.Addr)
+	c := storetest.Reserving(master.Addr)
 	c.Stock.Redis.MaxStaleness = time.Minute
 	c.Stock.Redis.Replicas = []string{replica.Addr}
 	testkit.Eventually(t, "it follows", func() bool {
@@ -91,7 +91,7 @@ func TestOnlineServer_MissingRightsAreNamedWithTheWayOut(t *testing.T) {
 		if err := server.Client.Do(t.Context(), words...).Err(); err != nil {
 			t.Fatal(err)
 		}
-		c := apitest.Reserving(server.Addr)
+		c := storetest.Reserving(server.Addr)
 		c.Stock.Redis.Username, c.Stock.Redis.Password = "app", "any"
 		var out strings.Builder
 		o := Report{Each: func(f admin.Finding) { out.WriteString(Line(f)) }}
@@ -102,14 +102,14 @@ func TestOnlineServer_MissingRightsAreNamedWithTheWayOut(t *testing.T) {
 
 func TestOnlineServer_CheckLeavesNoKeyBehind(t *testing.T) {
 	server := redistest.Start(t)
-	tried(t, apitest.Reserving(server.Addr))
+	tried(t, storetest.Reserving(server.Addr))
 	for _, key := range server.Client.Keys(t.Context(), "*").Val() {
 		t.Errorf("%s is left", key)
 	}
 }
 
 func TestOnlineServer_TargetsAreTried(t *testing.T) {
-	c := apitest.Reserving(redistest.Start(t).Addr)
+	c := storetest.Reserving(redistest.Start(t).Addr)
 	c.Stock.Source = "memory"
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/health" {
@@ -143,7 +143,7 @@ func TestOnlineServer_TargetsAreTried(t *testing.T) {
 func TestOnlineServer_FindingsAreToldInJSON(t *testing.T) {
 	var out strings.Builder
 	o := Report{SKUs: []string{"1001"}}
-	if err := o.Try(t.Context(), apitest.Reserving(redistest.Start(t).Addr)); err != nil {
+	if err := o.Try(t.Context(), storetest.Reserving(redistest.Start(t).Addr)); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.WriteJSON(&out); err != nil {

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"sluice/config"
-	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 )
 
 // selling is a configuration whose one route checks the shop's own counter.
 func selling(addresses ...string) *config.Config {
-	c := apitest.Reserving()
+	c := storetest.Reserving()
 	c.Stock.Redis.Addresses = addresses
 	c.Routes[0].Gate = "check"
 	c.Stock.Layout.Key = "seckill:stock:$sku"
@@ -22,7 +22,7 @@ func selling(addresses ...string) *config.Config {
 
 func TestOnline_OneRedisIsNamedOnceAndItsVersionOnce(t *testing.T) {
 	server := redistest.Start(t)
-	for _, c := range []*config.Config{apitest.Reserving(server.Addr), selling(server.Addr)} {
+	for _, c := range []*config.Config{storetest.Reserving(server.Addr), selling(server.Addr)} {
 		text, _ := tried(t, c)
 		if n := strings.Count(text, " redis     "); n != 1 {
 			t.Errorf("%d lines are about redis:\n%s", n, text)
@@ -88,7 +88,7 @@ func TestOnline_JSONIsOneObjectWhateverIsFound(t *testing.T) {
 		}
 	}
 	for _, addresses := range [][]string{w.Addrs(), nodes.Addrs(), {lonely.Addr}} {
-		c := apitest.Reserving(lonely.Addr)
+		c := storetest.Reserving(lonely.Addr)
 		c.Stock.Redis.Addresses = addresses
 		var out strings.Builder
 		o := Report{}

@@ -7,8 +7,8 @@ import (
 	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/adminclient"
-	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 )
 
@@ -46,7 +46,7 @@ func contains(t *testing.T, text string, words ...string) {
 }
 
 func TestOnline_SKUWithoutALedgerIsToldWithTheCommandThatMakesIt(t *testing.T) {
-	c := apitest.Reserving(redistest.Start(t).Addr)
+	c := storetest.Reserving(redistest.Start(t).Addr)
 	c.Stock.Reserve.MaxPerUser = 2
 	c.Sales = []config.Sale{{Name: "night", SKUs: []string{"1001", "1003"}, Stock: map[string]int{"1001": 500}}}
 	text, failed := tried(t, c, "1002")
@@ -82,7 +82,7 @@ func TestOnline_SKUWithoutALedgerIsToldWithTheCommandThatMakesIt(t *testing.T) {
 }
 
 func TestOnline_LedgerThatCannotSellFailsTheCheck(t *testing.T) {
-	c := apitest.Reserving(redistest.Start(t).Addr)
+	c := storetest.Reserving(redistest.Start(t).Addr)
 	to, done, err := adminclient.Local(c)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestOnline_LedgerThatCannotSellFailsTheCheck(t *testing.T) {
 }
 
 func TestOnline_RedisThatEvictsFailsTheCheck(t *testing.T) {
-	c := apitest.Reserving(redistest.Start(t, "--maxmemory-policy", "allkeys-lru").Addr)
+	c := storetest.Reserving(redistest.Start(t, "--maxmemory-policy", "allkeys-lru").Addr)
 	text, failed := tried(t, c, "1001")
 	if !failed {
 		t.Error("nothing failed")
@@ -122,7 +122,7 @@ func TestOnline_RedisThatEvictsFailsTheCheck(t *testing.T) {
 
 func TestOnline_RedisThatIsAwayIsSaidOnce(t *testing.T) {
 	server := redistest.Start(t)
-	c := apitest.Reserving(server.Addr)
+	c := storetest.Reserving(server.Addr)
 	server.Kill()
 	for _, gate := range []string{"reserve", "check"} {
 		c.Routes[0].Gate = gate

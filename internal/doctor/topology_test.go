@@ -6,8 +6,8 @@ import (
 
 	"sluice/config"
 	"sluice/gateway/stores"
-	"sluice/internal/apitest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 )
 
 func TestTopology_CheckRejectsOnAClusterKeysThatWouldBeApart(t *testing.T) {
@@ -26,7 +26,7 @@ func TestTopology_CheckRejectsOnAClusterKeysThatWouldBeApart(t *testing.T) {
 func TestTopology_OnlineCheckTellsWhatRedisIsAndWhatWouldLoseOrders(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
-	c := apitest.Reserving(w.Servers[0].Addr)
+	c := storetest.Reserving(w.Servers[0].Addr)
 	c.Stock.Redis.Addresses = w.Addrs()
 	text, _ := tried(t, c)
 	contains(t, text, "ok   redis     it is a master behind sentinels", "ok   replicas  2 connected",
@@ -35,7 +35,7 @@ func TestTopology_OnlineCheckTellsWhatRedisIsAndWhatWouldLoseOrders(t *testing.T
 	if text, failed := tried(t, c); !failed {
 		t.Errorf("more replicas are waited for than there are: %s", text)
 	}
-	c = apitest.Reserving(w.Servers[1].Addr)
+	c = storetest.Reserving(w.Servers[1].Addr)
 	if text, failed := tried(t, c); !failed || !strings.Contains(text, "this is a replica of") {
 		t.Errorf("a replica is taken for a master: %s", text)
 	}
@@ -45,7 +45,7 @@ func TestTopology_CheckTellsTheTopology(t *testing.T) {
 	for topology, says := range map[string]string{
 		"single": "one server", "sentinel": `the master "shop"`, "cluster": "a cluster", "auto": "says itself",
 	} {
-		c := apitest.Reserving("a:1")
+		c := storetest.Reserving("a:1")
 		c.Stock.Redis.Topology = topology
 		if topology == "sentinel" {
 			c.Stock.Redis.MasterName = "shop"

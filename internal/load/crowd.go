@@ -1,5 +1,5 @@
 // Package load makes what a sale is tried with: a crowd of shoppers, a shop behind the gateway, and a record of what
-// happened between them. The demonstration, the load test, the benchmark and the attacks use it.
+// happened between them; and servers as processes, with what they cost. The demonstration, the load test, the benchmark and the attacks use it.
 //
 // It promises that the crowd is an open one (a shopper who waits for an answer keeps no other from coming, as long as
 // there are connections), that its memory is bounded by the plan, and that each request and each shopper is counted
@@ -157,7 +157,7 @@ func New(p Plan) (*Crowd, error) {
 		tried:    make([]uint16, len(p.Arrivals)), looked: make([]uint8, len(p.Arrivals)),
 		Late: NewStopwatch(), Rejections: NewStopwatch(), Answers: NewStopwatch(),
 		Accepted: NewStopwatch(), Felt: NewStopwatch(), Sure: NewStopwatch(),
-		Sent: NewSeries(length), Rejected: NewSeries(length),
+		Sent: newSeries(length), Rejected: newSeries(length),
 		counts: Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}, Status: map[int]int64{}},
 	}
 	if p.Room != "" {

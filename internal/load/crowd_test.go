@@ -37,7 +37,7 @@ func TestCrowd_TimesOfTwoStopwatchesTogether(t *testing.T) {
 }
 
 func TestCrowd_PeaksAndSumsOfASeries(t *testing.T) {
-	s := NewSeries(time.Second)
+	s := newSeries(time.Second)
 	for at, n := range map[time.Duration]int{0: 1, 15 * time.Millisecond: 4, 25 * time.Millisecond: 3,
 		500 * time.Millisecond: 5, time.Hour: 9} {
 		for range n {

@@ -68,8 +68,8 @@ const Slice = 10 * time.Millisecond
 // last.
 type Series []atomic.Int32
 
-// NewSeries returns one of a length.
-func NewSeries(length time.Duration) Series { return make(Series, length/Slice+1) }
+// newSeries returns one of a length.
+func newSeries(length time.Duration) Series { return make(Series, length/Slice+1) }
 
 // Count counts an event.
 func (s Series) Count(at time.Duration) { s[min(max(int(at/Slice), 0), len(s)-1)].Add(1) }

@@ -136,7 +136,7 @@ const longestSale = 30 * time.Minute
 
 // Begin says when the sale begins. The crowd comes afterwards.
 func (s *Shop) Begin(start time.Time) {
-	s.came, s.sold = NewSeries(longestSale), NewSeries(longestSale)
+	s.came, s.sold = newSeries(longestSale), newSeries(longestSale)
 	s.start.Store(start.UnixNano())
 }
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"sluice/config"
-	"sluice/settle/jobs"
 	"sluice/settle/sqlstore"
 )
 
@@ -20,7 +19,7 @@ func jobsOf(j config.SettleJobs) (*sqlstore.Jobs, error) {
 	if len(j.Kinds) == 0 {
 		return nil, nil
 	}
-	return jobs.New(j.Kinds, jobQueue, slog.New(slog.DiscardHandler))
+	return newJobs(j.Kinds, jobQueue, slog.New(slog.DiscardHandler))
 }
 
 // MigrateAll is migrate for every home, one after the other. What it has applied is named after the home, but for the
@@ -54,12 +53,12 @@ func migrate(ctx context.Context, c *config.Config) (applied []string, err error
 	if applied, err = store.Migrate(ctx); err != nil || len(c.Settle.Jobs.Kinds) == 0 {
 		return applied, err
 	}
-	pool, err := jobs.Open(c.Settle.URL, string(c.Settle.Password))
+	pool, err := openJobs(c.Settle.URL, string(c.Settle.Password))
 	if err != nil {
 		return applied, err
 	}
 	defer pool.Close()
-	more, err := jobs.Migrate(ctx, pool)
+	more, err := migrateJobs(ctx, pool)
 	return append(applied, more...), err
 }
 
@@ -101,15 +100,15 @@ func statements(ctx context.Context, c *config.Config) (text string, unreached, 
 		return text, unreached, err
 	}
 	if unreached != nil {
-		more, err := jobs.Statements(ctx, nil)
+		more, err := jobStatements(ctx, nil)
 		return text + more, unreached, err
 	}
-	pool, err := jobs.Open(c.Settle.URL, string(c.Settle.Password))
+	pool, err := openJobs(c.Settle.URL, string(c.Settle.Password))
 	if err != nil {
 		return "", nil, err
 	}
 	defer pool.Close()
-	more, err := jobs.Statements(ctx, pool)
+	more, err := jobStatements(ctx, pool)
 	return text + more, nil, err
 }
 
@@ -128,10 +127,10 @@ func checkJobs(ctx context.Context, c *config.Config) error {
 	if len(c.Settle.Jobs.Kinds) == 0 {
 		return nil
 	}
-	pool, err := jobs.Open(c.Settle.URL, string(c.Settle.Password))
+	pool, err := openJobs(c.Settle.URL, string(c.Settle.Password))
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	return jobs.Check(ctx, pool)
+	return checkJobTables(ctx, pool)
 }

@@ -19,7 +19,6 @@ import (
 	"sluice/internal/listener"
 	"sluice/internal/periodic"
 	"sluice/settle"
-	"sluice/settle/webhook"
 )
 
 // ballast is memory that is never touched, and so never resident. The collector counts it: garbage grows by as many
@@ -79,7 +78,7 @@ func (s *Settlement) worker(c *config.Config, log *slog.Logger) (w worker, err e
 	}
 	w.collected = []prometheus.Collector{w.watch, w.orders}
 	if c.Settle.Webhook.URL != "" {
-		var target *webhook.Target
+		var target *webhookTarget
 		if w.sender, target, err = s.webhook(c, log); err != nil {
 			return w, err
 		}

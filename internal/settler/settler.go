@@ -13,7 +13,6 @@ import (
 	"sluice/gateway/stores"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/settle/webhook"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 )
@@ -118,9 +117,9 @@ func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settle
 }
 
 // webhook returns a settler of all SKUs that sends to the webhook, and its target.
-func (s *Settlement) webhook(c *config.Config, log *slog.Logger) (*settle.Settler, *webhook.Target, error) {
+func (s *Settlement) webhook(c *config.Config, log *slog.Logger) (*settle.Settler, *webhookTarget, error) {
 	w := c.Settle.Webhook
-	target := webhook.New(s.Store, webhook.Options{URL: w.URL, Key: []byte(w.Key), Batch: requestChanges,
+	target := newWebhook(s.Store, webhookOptions{URL: w.URL, Key: []byte(w.Key), Batch: requestChanges,
 		Timeout: webhookTimeout})
 	worker, err := settle.New(s.Stream, target, settle.Options{
 		Target: settle.WebhookTarget, Batch: requestChanges, Ledger: s, Log: log, Listen: s.listen,

@@ -15,8 +15,6 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
-
 // A reservation that is put back is looked at when its own time is over; one of an unknown time has the whole time.
 func TestSettlement_PutsReservationsBackWithTheirTime(t *testing.T) {
 	server := redistest.Start(t)

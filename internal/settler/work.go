@@ -12,7 +12,6 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/settle/jobs"
 )
 
 // Work works the jobs of every home by the configured webhook until ctx ends, and serves health and metrics.
@@ -41,11 +40,11 @@ func Work(ctx context.Context, c *config.Config, version string, log *slog.Logge
 	}()
 	for _, name := range c.Settle.HomeNames() {
 		at := c.AtHome(name)
-		pool, err := jobs.Open(at.Settle.URL, string(at.Settle.Password))
+		pool, err := openJobs(at.Settle.URL, string(at.Settle.Password))
 		if err != nil {
 			return c.Errorf("settle.database", "%v", err)
 		}
-		w := &jobWatch{pool: pool, queue: jobQueue, states: jobs.States()}
+		w := &jobWatch{pool: pool, queue: jobQueue, states: jobStates()}
 		metrics.add(c, name, admin.Check{Name: "database", Probe: w.probe}, w)
 		watches = append(watches, w)
 		beside.Go(func() { w.run(ctx) })
@@ -56,7 +55,7 @@ func Work(ctx context.Context, c *config.Config, version string, log *slog.Logge
 	ended := make(chan error)
 	for _, w := range watches {
 		go func() {
-			ended <- jobs.Work(ctx, w.pool, jobs.Options{Queue: jobQueue, Workers: jobWorkers, URL: j.URL, Key: []byte(j.Key),
+			ended <- workJobs(ctx, w.pool, jobOptions{Queue: jobQueue, Workers: jobWorkers, URL: j.URL, Key: []byte(j.Key),
 				Timeout: jobTimeout, Log: log, Requests: requests})
 		}()
 	}
@@ -90,7 +89,7 @@ type jobWatch struct {
 
 func (w *jobWatch) run(ctx context.Context) {
 	every(ctx, func(ctx context.Context) {
-		states, oldest, err := jobs.Waiting(ctx, w.pool, w.queue)
+		states, oldest, err := waitingJobs(ctx, w.pool, w.queue)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.asked, w.err = true, err; err == nil {

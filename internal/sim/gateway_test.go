@@ -74,7 +74,7 @@ func (w *world) start(name, stateDir string, mark int64) *gateway {
 		Secret: []byte("0123456789abcdef"), Hold: w.hold, OnNotFound: "release_after_ttl", Grace: grace,
 		Timeout: timeout, Clock: func() time.Time { return time.Now().Add(w.skews[mark%2]) },
 		Mark: mark, Log: w.log, PerUser: w.perUser, MaxSKUs: 8, MaxKnown: 64, MaxQueue: 64, MaxSettling: 64,
-	}, books, w.shop)
+	}, books, w.shop.Ask)
 	if err != nil {
 		w.t.Fatal(err)
 	}

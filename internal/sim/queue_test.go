@@ -10,7 +10,6 @@ import (
 
 	"sluice/proxy"
 	"sluice/queue"
-	"sluice/queue/message"
 	"sluice/stockgate/ledger"
 	"sluice/upstream"
 )
@@ -24,7 +23,7 @@ const (
 func (g *gateway) openQueue() {
 	rules := proxy.OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
 	g.queue = queue.New(queue.Options{
-		Store: g.store, Send: g.send, Outcome: rules.Outcome, Source: g.w.shop, Fenced: true,
+		Store: g.store, Send: g.send, Outcome: rules.Outcome, Ask: g.w.shop.Ask, Fenced: true,
 		MaxInFlight: 2, Attempts: attempts, Timeout: timeout, Grace: grace,
 		Keep: keep * time.Millisecond, Settled: g.reserver.Delivered,
 		Settle: func(sku, serial string, op ledger.Op) {
@@ -36,7 +35,7 @@ func (g *gateway) openQueue() {
 
 // request is the order of the n-th buyer as it waits in the ledger: it is delivered before its hold ends, or expires.
 func request(n int, hold time.Duration) string {
-	m := message.Request{Method: "POST", Target: "/order", Fields: []message.Field{{Name: "Host", Value: "shop"}},
+	m := proxy.QueuedRequest{Method: "POST", Target: "/order", Fields: []proxy.KeptField{{Name: "Host", Value: "shop"}},
 		HasBody: true, Body: strconv.Itoa(n)}
 	return ledger.NewRequest(time.Now().Add(hold-2*timeout).UnixMilli(), m.Text())
 }

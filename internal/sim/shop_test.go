@@ -105,7 +105,7 @@ func (s *shop) stands(serial string) bool {
 	return o != nil && o.made && !o.cancelled
 }
 
-// Ask implements ledger.OrderStatusSource. An order that was cancelled existed.
+// Ask is a ledger.AskOrder. An order that was cancelled existed.
 func (s *shop) Ask(_ context.Context, _, serial string) (ledger.OrderStatus, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package storetest opens ledgers and a shop's stock in a Redis of the test's own process. Only tests import it. What
-// is about the scripts, or about Redis itself, is tested on a redis-server: see redistest.
+// Package storetest opens ledgers and a shop's stock in a Redis of the test's own process, and the control API over
+// them. Only tests import it. What is about the scripts, or about Redis itself, is tested on a redis-server: redistest.
 package storetest
 
 import (

@@ -13,8 +13,8 @@ import (
 // concurrent use and does not allocate.
 type Cookies struct{ mac *mac }
 
-// NewCookies takes a key of at least 16 bytes, which it copies.
-func NewCookies(key []byte) (*Cookies, error) {
+// newCookies takes a key of at least 16 bytes, which it copies.
+func newCookies(key []byte) (*Cookies, error) {
 	m, err := newMAC(key)
 	if err != nil {
 		return nil, err

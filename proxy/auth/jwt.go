@@ -40,8 +40,8 @@ const (
 	maxClaimSize = 256     // bytes
 )
 
-// NewJWT reads the keys. A key that is weak, private or of another type than the algorithm is an error.
-func NewJWT(o JWTOptions) (*JWT, error) {
+// newJWT reads the keys. A key that is weak, private or of another type than the algorithm is an error.
+func newJWT(o JWTOptions) (*JWT, error) {
 	k, err := readKeys(o.Algorithm, o.Key)
 	if err != nil {
 		return nil, err

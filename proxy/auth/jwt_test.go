@@ -97,7 +97,7 @@ func signed(t testing.TB, method jwt.SigningMethod, key any, header, claims obje
 func newTestJWT(t testing.TB, o JWTOptions) *JWT {
 	t.Helper()
 	o.Claims = append(o.Claims, "sub", "uid")
-	j, err := NewJWT(o)
+	j, err := newJWT(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func TestNewJWT_RejectsUnsafeKeys(t *testing.T) {
 		"broken e":             {"RS256", `{"keys":[{"kty":"RSA","n":"AQAB","e":"AQABAQABAQ"}]}`, "e is not an exponent"},
 		"broken x":             {"EdDSA", `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"AQAB"}]}`, "x is not the 32 bytes"},
 	} {
-		_, err := NewJWT(JWTOptions{Algorithm: c.algorithm, Key: c.key})
+		_, err := newJWT(JWTOptions{Algorithm: c.algorithm, Key: c.key})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want … %s …", name, err, c.want)
 		}
@@ -319,7 +319,7 @@ func TestNewJWT_RejectsUnsafeKeys(t *testing.T) {
 }
 
 func FuzzClaim(f *testing.F) {
-	j, err := NewJWT(JWTOptions{Algorithm: "HS256", Key: secret, Claims: []string{"sub"}, Remember: 10})
+	j, err := newJWT(JWTOptions{Algorithm: "HS256", Key: secret, Claims: []string{"sub"}, Remember: 10})
 	if err != nil {
 		f.Fatal(err)
 	}

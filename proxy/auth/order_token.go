@@ -23,8 +23,8 @@ const (
 	minSlot = time.Second
 )
 
-// NewOrderTokens takes a key of at least 16 bytes, which it copies, and a slot of at least one second.
-func NewOrderTokens(key []byte, slot time.Duration) (*OrderTokens, error) {
+// newOrderTokens takes a key of at least 16 bytes, which it copies, and a slot of at least one second.
+func newOrderTokens(key []byte, slot time.Duration) (*OrderTokens, error) {
 	return newTokens("order token v1\n", [][]byte{key}, slot)
 }
 

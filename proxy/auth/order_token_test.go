@@ -12,7 +12,7 @@ import (
 
 func newTestTokens(t testing.TB, key string) *OrderTokens {
 	t.Helper()
-	m, err := NewOrderTokens([]byte(key), time.Minute)
+	m, err := newOrderTokens([]byte(key), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,13 +91,13 @@ func TestOrderTokens_DoNotAllocate(t *testing.T) {
 }
 
 func TestKeys_TooShortAreErrors(t *testing.T) {
-	if _, err := NewOrderTokens([]byte("0123456789abcde"), time.Minute); err == nil {
+	if _, err := newOrderTokens([]byte("0123456789abcde"), time.Minute); err == nil {
 		t.Error("a key of 15 bytes is accepted for tokens")
 	}
-	if _, err := NewCookies([]byte("0123456789abcde")); err == nil {
+	if _, err := newCookies([]byte("0123456789abcde")); err == nil {
 		t.Error("a key of 15 bytes is accepted for cookies")
 	}
-	if _, err := NewOrderTokens([]byte(secret), time.Millisecond); err == nil {
+	if _, err := newOrderTokens([]byte(secret), time.Millisecond); err == nil {
 		t.Error("a slot of 1 ms is accepted")
 	}
 	for n := range minKeySize {
@@ -108,7 +108,7 @@ func TestKeys_TooShortAreErrors(t *testing.T) {
 }
 
 func TestCookies_AcceptOnlySignedValues(t *testing.T) {
-	c, err := NewCookies([]byte(secret))
+	c, err := newCookies([]byte(secret))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestCookies_DoNotAllocate(t *testing.T) {
 	if raceEnabled {
 		t.Skip("pools drop values under the race detector")
 	}
-	c, err := NewCookies([]byte(secret))
+	c, err := newCookies([]byte(secret))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func NewVerifier(in VerifierOptions, routes []Route, before *Verifier) (*Verifie
 
 func (v *Verifier) readKeys() (err error) {
 	if v.in.JWT.Algorithm != "" {
-		if v.jwt, err = NewJWT(v.in.JWT); err != nil {
+		if v.jwt, err = newJWT(v.in.JWT); err != nil {
 			return fmt.Errorf("jwt_key_file: %w", err)
 		}
 		if v.from, err = param.Compile(v.in.From, nil); err != nil {
@@ -66,12 +66,12 @@ func (v *Verifier) readKeys() (err error) {
 		}
 	}
 	if v.in.CookieKey != "" {
-		if v.cookies, err = NewCookies([]byte(v.in.CookieKey)); err != nil {
+		if v.cookies, err = newCookies([]byte(v.in.CookieKey)); err != nil {
 			return fmt.Errorf("cookie_key_file: %w", err)
 		}
 	}
 	if v.in.OrderTokenKey != "" {
-		if v.Orders, err = NewOrderTokens([]byte(v.in.OrderTokenKey), v.in.Slot); err != nil {
+		if v.Orders, err = newOrderTokens([]byte(v.in.OrderTokenKey), v.in.Slot); err != nil {
 			return fmt.Errorf("order_token_key_file: %w", err)
 		}
 	}

@@ -30,7 +30,7 @@ func (s *Source) pairs(list []byte, want string) (m match, split bool) {
 			field, rest, after = list[:i], list[i+1:], list[i]
 		}
 		name, raw := octets.Cut(field, '=')
-		if m.add(OfName(s.name(name, true), want), raw) && (before == ';' || after == ';') {
+		if m.add(ofName(s.name(name, true), want), raw) && (before == ';' || after == ';') {
 			split = true
 		}
 		list, before = rest, after
@@ -88,13 +88,13 @@ func (s *Source) checkForm(p *Part) Fault {
 		return s.sameAs(p, &found, split, true)
 	}
 	if m.kind != multipartBody { // multipart/mixed and others
-		if Mentions(s.Body, p.outer()) {
+		if mentions(s.Body, p.outer()) {
 			return ambiguous(reject.BodyNotForm, "")
 		}
 		return Fault{}
 	}
 	found, said, ok := s.parts(m.boundary, p)
-	if !ok && Mentions(s.Body, p.outer()) {
+	if !ok && mentions(s.Body, p.outer()) {
 		return ambiguous(reject.BodyNotForm, "")
 	}
 	return s.sameAs(p, &found, said.file || said.encoded || said.foreign && !isASCII(found.value), false)
@@ -139,7 +139,7 @@ func (s *Source) checkJSON(p *Part) Fault {
 		return ambiguous(reject.BodyCompressed, "")
 	}
 	if !s.validJSON() {
-		if Mentions(s.Body, p.outer()) || bytes.IndexByte(s.Body, '\\') >= 0 {
+		if mentions(s.Body, p.outer()) || bytes.IndexByte(s.Body, '\\') >= 0 {
 			return ambiguous(reject.BodyNotJSON, p.text)
 		}
 		return Fault{}

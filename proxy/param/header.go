@@ -60,10 +60,10 @@ func (s *Source) addCookie(m *match, pair []byte, name string) {
 // cookieSpelling is how the name of a cookie is spelled. PHP before 7.4.11 and Rack before 2.2.3 decode it. A dot makes
 // no object of a cookie.
 func (s *Source) cookieSpelling(key []byte, name string) Spelling {
-	spelling := OfName(key, name)
+	spelling := ofName(key, name)
 	if spelling == Another && hasEscape(key, true) {
 		key = s.name(key, true)
-		spelling = OfName(key, name)
+		spelling = ofName(key, name)
 		if spelling != Another {
 			spelling = max(spelling, Folded)
 		}

@@ -174,8 +174,8 @@ func (r *jsonReader) member(object []byte, want string, anyCase bool) []byte {
 			r.scratch, whole = AppendJSONString(r.scratch[:0], name)
 			name, r.halfName = r.scratch, r.halfName || !whole
 		}
-		switch spelling := OfCase(name, want); {
-		case spelling == Another && r.beans && SameInFastjson(name, want):
+		switch spelling := ofCase(name, want); {
+		case spelling == Another && r.beans && sameInFastjson(name, want):
 			like.add(Folded, value)
 		case !r.twins || !m.repeats(spelling, value):
 			m.add(spelling, value)

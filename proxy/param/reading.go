@@ -208,8 +208,8 @@ const (
 	Nested // some reader makes a list or an object of the configured name
 )
 
-// OfCase is the spelling of a name whose readers do not fold it.
-func OfCase(name []byte, want string) Spelling {
+// ofCase is the spelling of a name whose readers do not fold it.
+func ofCase(name []byte, want string) Spelling {
 	switch {
 	case string(name) == want:
 		return Exact
@@ -219,9 +219,9 @@ func OfCase(name []byte, want string) Spelling {
 	return Another
 }
 
-// OfName is the spelling of a decoded name in a query, form or cookie. It does not allocate.
-func OfName(name []byte, want string) Spelling {
-	if s := OfCase(name, want); s != Another {
+// ofName is the spelling of a decoded name in a query, form or cookie. It does not allocate.
+func ofName(name []byte, want string) Spelling {
+	if s := ofCase(name, want); s != Another {
 		return s
 	}
 	if at := strings.IndexByte(want, '['); at > 0 {
@@ -248,7 +248,7 @@ func OfName(name []byte, want string) Spelling {
 	return Another
 }
 
-// ofObject is OfName of a name in an object, order[sku_id] with the key [sku_id]. Nested are the object itself (order),
+// ofObject is ofName of a name in an object, order[sku_id] with the key [sku_id]. Nested are the object itself (order),
 // what lies in the value (order[sku_id][]) and other spellings: PHP ignores what follows a bracket, qs takes dots.
 func ofObject(name []byte, object, keys string) Spelling {
 	name = bytes.TrimLeft(name, " \t\r\n\v\f[]")
@@ -289,8 +289,8 @@ func cutKey[T string | []byte](keys T) (key, rest T) {
 	return keys[begin:end], keys[end:]
 }
 
-// SameInFastjson compares names of JSON as Fastjson does.
-func SameInFastjson(name []byte, want string) bool {
+// sameInFastjson compares names of JSON as Fastjson does.
+func sameInFastjson(name []byte, want string) bool {
 	n := 0
 	for i := range len(want) {
 		if want[i] == '_' || want[i] == '-' {
@@ -307,8 +307,8 @@ func SameInFastjson(name []byte, want string) bool {
 	return len(bytes.TrimLeft(name[n:], "_-")) == 0
 }
 
-// Mentions reports whether text holds the name in some spelling, but for escapes, or an encoded word (RFC 2047).
-func Mentions(text []byte, want string) bool {
+// mentions reports whether text holds the name in some spelling, but for escapes, or an encoded word (RFC 2047).
+func mentions(text []byte, want string) bool {
 	if bytes.Contains(text, []byte("=?")) {
 		return true
 	}

@@ -15,14 +15,14 @@ func TestOfName_FoldsAsPHPDoes(t *testing.T) {
 		"goods[id]": Another, "goods": Another, "goods_ids": Another, "goods_id_": Another, "x.goods_id": Another,
 		"goods-id": Another, "goods\x00_id": Another, "": Another, "_": Another, "goodsxid": Another,
 	} {
-		if got := OfName([]byte(name), "goods_id"); got != want {
+		if got := ofName([]byte(name), "goods_id"); got != want {
 			t.Errorf("%q: %d, want %d", name, got, want)
 		}
 	}
 	for name, want := range map[string]Spelling{
 		"connect.sid": Exact, "connect_sid": Folded, "connect": Another, "connect[sid]": Another, "connect.sid.x": Nested,
 	} {
-		if got := OfName([]byte(name), "connect.sid"); got != want {
+		if got := ofName([]byte(name), "connect.sid"); got != want {
 			t.Errorf("%q: %d, want %d", name, got, want)
 		}
 	}
@@ -36,11 +36,11 @@ func TestOfName_OfAValueInAnObject(t *testing.T) {
 		"order[sku_id]\x00": Nested, "order": Nested, "order[]": Nested, "order[qty]": Another, "order[sku_id2]": Another,
 		"orders[sku_id]": Another, "order_sku_id": Another, "sku_id": Another, "order.qty": Another, "": Another,
 	} {
-		if got := OfName([]byte(name), "order[sku_id]"); got != want {
+		if got := ofName([]byte(name), "order[sku_id]"); got != want {
 			t.Errorf("%q: %v, want %v", name, got, want)
 		}
 	}
-	if got := OfName([]byte("my.order[a]"), "my_order[a]"); got != Nested {
+	if got := ofName([]byte("my.order[a]"), "my_order[a]"); got != Nested {
 		t.Errorf("PHP folds the object's name: %v", got)
 	}
 }
@@ -49,10 +49,10 @@ func TestOfName_DoesNotAllocate(t *testing.T) {
 	names := [][]byte{[]byte("goods_id"), []byte(" goods.id\x00"), []byte("goods[id]"), []byte("a-name-that-is-long")}
 	if n := testing.AllocsPerRun(100, func() {
 		for _, name := range names {
-			OfName(name, "goods_id")
-			OfName(name, "goods[id_that_is_longer_than_the_stack_of_a_conversion]")
+			ofName(name, "goods_id")
+			ofName(name, "goods[id_that_is_longer_than_the_stack_of_a_conversion]")
 		}
-		Mentions(names[3], "goods_id")
+		mentions(names[3], "goods_id")
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

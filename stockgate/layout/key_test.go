@@ -80,7 +80,7 @@ func TestOneSlot_ProposesTagsForNamesInParentheses(t *testing.T) {
 		}
 		return key
 	}
-	err := OneSlot("", keys, tag)
+	err := oneSlot("", keys, tag)
 	if err == nil || !strings.Contains(err.Error(), `keys[1] = "goods_{$(sku)}_stock", keys[2] = "users_{$sku}"`) {
 		t.Error(err)
 	}

@@ -12,9 +12,9 @@ var ErrApart = errors.New("in a cluster all keys of a SKU must be in one slot")
 // NamedKey is a key as it is configured.
 type NamedKey struct{ Name, Text string }
 
-// OneSlot rejects keys of one SKU that may be in different slots of a cluster, and says which keys would work. tag is
+// oneSlot rejects keys of one SKU that may be in different slots of a cluster, and says which keys would work. tag is
 // what of a key decides its slot; more are the names of other holes than the SKU.
-func OneSlot(prefix string, keys []NamedKey, tag func(key string) string, more ...string) error {
+func oneSlot(prefix string, keys []NamedKey, tag func(key string) string, more ...string) error {
 	if together(prefix, keys, tag, more) {
 		return nil
 	}
@@ -84,7 +84,7 @@ func tagged(text, variable string) string {
 // InOneSlot rejects a layout whose keys of one SKU may be in different slots of a cluster, and says which keys would
 // work. tag is what of a key decides its slot.
 func (l *Layout) InOneSlot(tag func(key string) string) error {
-	return OneSlot(l.prefix, l.named, tag)
+	return oneSlot(l.prefix, l.named, tag)
 }
 
 // keysOf are the configured keys of a SKU.

@@ -191,7 +191,7 @@ func (r *Store) learn(q *scriptCall) {
 
 // alarm counts and says that the ledger of sku has lost something that c claims.
 func (r *Store) alarm(sku, why string, c Claim) {
-	if slices.Contains(LossReasons(), why) {
+	if slices.Contains(lossReasons(), why) {
 		r.lost.WithLabelValues(why).Inc()
 	}
 	attrs := []any{"sku", sku, "why", why, "seen_epoch", c.Epoch, "seen_ver", c.Ver, "answered_call", c.Answered}

@@ -12,12 +12,12 @@ import (
 // ErrUnknownSKU.
 func (r *Store) Add(ctx context.Context, sku string, delta int64, id string) (s Stock, err error) {
 	defer Describe(&err, "add to", sku)
-	s, found, err := r.change(ctx, CheckAdd(sku, delta, id),
+	s, found, err := r.change(ctx, checkAdd(sku, delta, id),
 		&scriptCall{script: "add", sku: sku, args: []any{r.events, delta, id, MaxAdditions}})
 	switch {
 	case err != nil:
 	case found == rejected:
-		err = TotalTooSmall(s.Total+delta, s.Held, s.Sold)
+		err = totalTooSmall(s.Total+delta, s.Held, s.Sold)
 	case found == conflict:
 		err = ErrOtherDelta
 	}
@@ -28,7 +28,7 @@ func (r *Store) Add(ctx context.Context, sku string, delta int64, id string) (s 
 // is NotOnSale by the time that its caller gives. Without a ledger it is ErrUnknownSKU.
 func (r *Store) SetSchedule(ctx context.Context, sku string, opens, closes int64) (s Stock, err error) {
 	defer Describe(&err, "set hours of", sku)
-	s, _, err = r.change(ctx, CheckSchedule(sku, opens, closes),
+	s, _, err = r.change(ctx, checkSchedule(sku, opens, closes),
 		&scriptCall{script: "set_schedule", sku: sku, args: []any{r.events, opens, closes}})
 	return s, err
 }
@@ -37,7 +37,7 @@ func (r *Store) SetSchedule(ctx context.Context, sku string, opens, closes int64
 // on another server: then opening does. Without a ledger it is ErrUnknownSKU.
 func (r *Store) SetState(ctx context.Context, sku string, state State) (s Stock, err error) {
 	defer Describe(&err, "set state of", sku)
-	s, _, err = r.change(ctx, errors.Join(CheckSKU(sku), CheckState(state)),
+	s, _, err = r.change(ctx, errors.Join(CheckSKU(sku), checkState(state)),
 		&scriptCall{script: "set_state", sku: sku, args: []any{r.events, string(state), ""}})
 	return s, err
 }
@@ -47,7 +47,7 @@ func (r *Store) SetState(ctx context.Context, sku string, state State) (s Stock,
 // or not sold whole.
 func (r *Store) SetPaid(ctx context.Context, sku string, state State) (done bool, err error) {
 	defer Describe(&err, "set state of", sku)
-	_, n, err := r.change(ctx, errors.Join(CheckSKU(sku), CheckState(state)),
+	_, n, err := r.change(ctx, errors.Join(CheckSKU(sku), checkState(state)),
 		&scriptCall{script: "set_state", sku: sku, args: []any{r.events, string(state), "paid"}})
 	return n == 1, err
 }
@@ -94,7 +94,7 @@ func (r *Store) Create(ctx context.Context, sku string, o Opening) (s Stock, mad
 func (r *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (s Stock, err error) {
 	defer Describe(&err, "set total of", sku)
 	var found int64
-	wrong := CheckTotal(sku, total, limit)
+	wrong := checkTotal(sku, total, limit)
 	if wrong != nil || limit == KeepLimit {
 		s, found, err = r.change(ctx, wrong,
 			&scriptCall{script: "set_total", sku: sku, args: []any{r.events, total, limit, false}})
@@ -105,7 +105,7 @@ func (r *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (s
 		}
 	}
 	if err == nil && found == rejected {
-		err = TotalTooSmall(total, s.Held, s.Sold)
+		err = totalTooSmall(total, s.Held, s.Sold)
 	}
 	return s, err
 }
@@ -117,7 +117,7 @@ func (r *Store) Recreate(ctx context.Context, sku string, total, limit int64, no
 	if limit == KeepLimit {
 		return s, errors.New("how many a person may have is not said")
 	}
-	if err = CheckTotal(sku, total, limit); err != nil {
+	if err = checkTotal(sku, total, limit); err != nil {
 		return s, err
 	}
 	if _, err = r.register(ctx, sku); err != nil {
@@ -164,7 +164,7 @@ func (r *Store) overrule(ctx context.Context, sku string, state State, number in
 	s Stock, before State, inForce bool, err error,
 ) {
 	defer Describe(&err, "overrule", sku)
-	reply, err := r.ask(ctx, errors.Join(CheckSKU(sku), CheckOverruling(number)),
+	reply, err := r.ask(ctx, errors.Join(CheckSKU(sku), checkOverruling(number)),
 		&scriptCall{script: "overrule", sku: sku, args: []any{r.events, number, string(state)}})
 	if err == nil && len(reply) != stockSize+1 {
 		err = fmt.Errorf("%d values came back", len(reply))

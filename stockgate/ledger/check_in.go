@@ -147,7 +147,7 @@ func (r *Store) handOver(ctx context.Context, told map[string]int64) bool {
 
 // resume lets this store go on as the instance whose journal is in dir, if no process has it, or begins a journal.
 func (r *Store) resume(dir string) (err error) {
-	if r.journal, err = OpenStateDir(dir, r.Seen, r.Log); err != nil {
+	if r.journal, err = openStateDir(dir, r.Seen, r.Log); err != nil {
 		return err
 	}
 	r.calls.Store(r.journal.Calls)

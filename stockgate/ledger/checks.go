@@ -76,16 +76,16 @@ func CheckSKU(sku string) error {
 	return nil
 }
 
-// CheckOverruling rejects a number under which no state can be overruled.
-func CheckOverruling(number int64) error {
+// checkOverruling rejects a number under which no state can be overruled.
+func checkOverruling(number int64) error {
 	if number < 1 || number > MaxNumber {
 		return fmt.Errorf("number %d: it must be 1 to %d", number, MaxNumber)
 	}
 	return nil
 }
 
-// CheckItems rejects a batch that cannot be meant. answers is how many fit where they go.
-func CheckItems(sku string, items []Item, answers int, adopt bool) error {
+// checkItems rejects a batch that cannot be meant. answers is how many fit where they go.
+func checkItems(sku string, items []Item, answers int, adopt bool) error {
 	if err := CheckSKU(sku); err != nil {
 		return err
 	}
@@ -116,24 +116,24 @@ func CheckSerial(serial string) error {
 	return nil
 }
 
-// CheckNumber rejects what a key could not hold exactly.
-func CheckNumber(what string, n int64) error {
+// checkNumber rejects what a key could not hold exactly.
+func checkNumber(what string, n int64) error {
 	if n < 0 || n > MaxNumber {
 		return fmt.Errorf("%s %d: it must be 0 to %d", what, n, MaxNumber)
 	}
 	return nil
 }
 
-// CheckTotal rejects what SetTotal could not keep.
-func CheckTotal(sku string, total, limit int64) error {
+// checkTotal rejects what SetTotal could not keep.
+func checkTotal(sku string, total, limit int64) error {
 	if limit == KeepLimit {
 		limit = 0
 	}
-	return errors.Join(CheckSKU(sku), CheckNumber("total", total), CheckNumber("limit", limit))
+	return errors.Join(CheckSKU(sku), checkNumber("total", total), checkNumber("limit", limit))
 }
 
-// CheckAdd rejects a change that cannot be meant.
-func CheckAdd(sku string, delta int64, id string) error {
+// checkAdd rejects a change that cannot be meant.
+func checkAdd(sku string, delta int64, id string) error {
 	if delta == 0 || delta < -MaxNumber || delta > MaxNumber {
 		return fmt.Errorf("delta %d: it must have 1 to 15 digits, and not be 0", delta)
 	}
@@ -148,45 +148,45 @@ func CheckAdd(sku string, delta int64, id string) error {
 	return CheckSKU(sku)
 }
 
-// CheckSchedule rejects hours that never are.
-func CheckSchedule(sku string, opens, closes int64) error {
+// checkSchedule rejects hours that never are.
+func checkSchedule(sku string, opens, closes int64) error {
 	if closes > 0 && closes <= opens {
 		return fmt.Errorf("it would close at %d, not after it opens at %d", closes, opens)
 	}
-	return errors.Join(CheckSKU(sku), CheckNumber("opens", opens), CheckNumber("closes", closes))
+	return errors.Join(CheckSKU(sku), checkNumber("opens", opens), checkNumber("closes", closes))
 }
 
-// CheckList rejects a list without a bound.
-func CheckList(limit int) error {
+// checkList rejects a list without a bound.
+func checkList(limit int) error {
 	if limit < 1 || limit > MaxListed {
 		return fmt.Errorf("limit %d: it must be 1 to %d", limit, MaxListed)
 	}
 	return nil
 }
 
-// CheckTimes rejects times that are not Unix milliseconds.
-func CheckTimes(now, until int64) error {
-	return errors.Join(CheckNumber("time", now), CheckNumber("time", until))
+// checkTimes rejects times that are not Unix milliseconds.
+func checkTimes(now, until int64) error {
+	return errors.Join(checkNumber("time", now), checkNumber("time", until))
 }
 
-// CheckFinish rejects an Op that does not exist, besides what checkItems does.
-func CheckFinish(sku string, op Op, items []Item, answers int) error {
+// checkFinish rejects an Op that does not exist, besides what checkItems does.
+func checkFinish(sku string, op Op, items []Item, answers int) error {
 	switch op {
 	case Confirm, Release, Refund, Adopt:
-		return CheckItems(sku, items, answers, op == Adopt)
+		return checkItems(sku, items, answers, op == Adopt)
 	}
 	return fmt.Errorf("%q is not an operation", op)
 }
 
-// CheckSweep rejects leases without a bound.
-func CheckSweep(sku string, limit int) error {
+// checkSweep rejects leases without a bound.
+func checkSweep(sku string, limit int) error {
 	if limit < 1 || limit > MaxLeases {
 		return fmt.Errorf("limit %d: it must be 1 to %d", limit, MaxLeases)
 	}
 	return CheckSKU(sku)
 }
 
-func CheckState(state State) error {
+func checkState(state State) error {
 	switch state {
 	case On, Paused, Ended, Frozen:
 		return nil
@@ -194,8 +194,8 @@ func CheckState(state State) error {
 	return fmt.Errorf("%q is not a state", state)
 }
 
-// TotalTooSmall is the error when a total would be less than what is taken already.
-func TotalTooSmall(total, held, sold int64) error {
+// totalTooSmall is the error when a total would be less than what is taken already.
+func totalTooSmall(total, held, sold int64) error {
 	return fmt.Errorf("a total of %d is less than %d held + %d sold; the total counts those, too: to sell more, say "+
 		"sluice stock add SKU UNITS", total, held, sold)
 }

@@ -38,8 +38,8 @@ type live struct {
 	hold, grace      time.Duration
 	soldOutMemory    int64 // ns
 	reasonOfNotFound string
-	mirror           Mirror            // nil = none
-	source           OrderStatusSource // nil = the upstream cannot be asked
+	mirror           Mirror   // nil = none
+	ask              AskOrder // nil = the upstream cannot be asked
 }
 
 // queue returns the queue of sku, or nil when there are too many, or too many new ones.

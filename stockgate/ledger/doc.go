@@ -15,7 +15,7 @@
 //	   │ sold out by the cache
 //	   └──────► lookups ──► Store.FindAll (one pipeline) ──► answer
 //	Settle ───► pending ──► Store.Finish (one script call)
-//	Unknown ──► unresolved ──► resolver ──► OrderStatusSource, then as Settle
+//	Unknown ──► unresolved ──► resolver ──► AskOrder, then as Settle
 //
 // Each SKU has a queue of at most MaxQueue orders (sku_queue.go) and a batch (batch.go). One call is under way at a
 // time. Orders that come meanwhile join the next batch, of at most MaxBatch. A second call is under way only when

@@ -27,7 +27,7 @@ func TestFence_OnlyAnAnswerFromBehindTheFenceReleases(t *testing.T) {
 		o.Hold, o.Grace, o.OnNotFound = time.Minute, 3*askTimeout/4, fenceDeadline
 		s := abandoned(t, o)
 		deadline := time.UnixMilli(s.record(testSKU, "k").Deadline)
-		d := opened(t, o, s, slowly{askTimeout - time.Millisecond})
+		d := opened(t, o, s, slowly{askTimeout - time.Millisecond}.Ask)
 		for fence := deadline.Add(o.Grace); time.Now().Before(fence.Add(time.Minute)); time.Sleep(100 * time.Millisecond) {
 			d.Track(testSKU)
 			if s.record(testSKU, "k").Status == 'H' {

@@ -53,7 +53,7 @@ func brokenNumbers(p *Page) (f violations) {
 		n[i] = v
 		f.add(readable, err != nil)
 	}
-	f.add(knownState, CheckState(State(p.State)) != nil)
+	f.add(knownState, checkState(State(p.State)) != nil)
 	f.add(withinTotal, !f.has(readable) && n[1]+n[2] > n[0])
 	return f
 }

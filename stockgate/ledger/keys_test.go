@@ -100,7 +100,7 @@ func (s sight) expect(p *play) error {
 	}
 	for _, o := range p.model.orders {
 		letter := map[string]string{"held": "H", "sold": "C", "released": "X", "refunded": "R"}[o.status]
-		quantity := UnitsText(o.quantity, o.cart)
+		quantity := unitsText(o.quantity, o.cart)
 		records[o.serial] = fmt.Sprintf("%s|%s|%d|%s", letter, quantity, o.deadline, o.user)
 		if n := p.model.unitsOf(o.user); n > 0 {
 			units[o.user] = strconv.FormatInt(n, 10)

@@ -150,7 +150,7 @@ func (r *Store) LostSKUs(ctx context.Context, limit int) ([]string, error) {
 
 // listSKUs returns the names that have a ledger, or those that have none.
 func (r *Store) listSKUs(ctx context.Context, limit int, has bool) (all []string, err error) {
-	if err := CheckList(limit); err != nil {
+	if err := checkList(limit); err != nil {
 		return nil, fmt.Errorf("list skus: %w", err)
 	}
 	for after := "-"; len(all) < limit; {

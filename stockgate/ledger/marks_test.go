@@ -242,7 +242,7 @@ func TestMarks_ReasonsAreCounted(t *testing.T) {
 	_, r := onRedis(t)
 	r.alarm("1001", LostMark, Claim{})
 	text := scrape(t, r)
-	for _, why := range LossReasons() {
+	for _, why := range lossReasons() {
 		n := valueOf(r.lost.WithLabelValues(why))
 		if !strings.Contains(text, fmt.Sprintf("sluice_ledger_closed_total{why=%q} %d\n", why, n)) {
 			t.Errorf("no line for %s in\n%s", why, text)

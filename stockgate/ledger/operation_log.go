@@ -44,8 +44,8 @@ type entry struct {
 // DefaultLogSize is how many orders a log keeps: a minute and more of 2,000 a second, some 250 bytes each.
 const DefaultLogSize = 1 << 17
 
-// NewOperationLog returns a log of at most so many orders.
-func NewOperationLog(most int) *OperationLog {
+// newOperationLog returns a log of at most so many orders.
+func newOperationLog(most int) *OperationLog {
 	return &OperationLog{most: most, places: make(map[string]map[string]int)}
 }
 

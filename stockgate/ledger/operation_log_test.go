@@ -27,7 +27,7 @@ func TestOperationLog_JournalSaysWhatItsInstanceWasTold(t *testing.T) {
 		// What another instance did between shows by the answer.
 		"held confirm release done": "X", "release refund done": "r", "held release confirm done": "A",
 	} {
-		j := NewOperationLog(4)
+		j := newOperationLog(4)
 		items := []Item{{Serial: "s", User: "ann", Quantity: 2}}
 		var word string
 		var op Op
@@ -59,7 +59,7 @@ func TestOperationLog_JournalSaysWhatItsInstanceWasTold(t *testing.T) {
 }
 
 func TestOperationLog_JournalForgetsTheOldestAndSaysSo(t *testing.T) {
-	j := NewOperationLog(3)
+	j := newOperationLog(3)
 	for i := range 5 {
 		j.Reserved(
 			"1001",
@@ -83,7 +83,7 @@ func TestOperationLog_JournalForgetsTheOldestAndSaysSo(t *testing.T) {
 }
 
 func TestOperationLog_OmitsRejections(t *testing.T) {
-	j := NewOperationLog(3)
+	j := newOperationLog(3)
 	items, codes := []Item{{Serial: "a", User: "", Quantity: 1}}, []Code{SoldOut}
 	n := testing.AllocsPerRun(100, func() { j.Reserved("1001", Answer{Epoch: 1}, 9, items, codes) })
 	if n != 0 || len(j.ring) != 0 {
@@ -92,7 +92,7 @@ func TestOperationLog_OmitsRejections(t *testing.T) {
 }
 
 func BenchmarkJournalOfWinners(b *testing.B) {
-	j := NewOperationLog(1 << 12)
+	j := newOperationLog(1 << 12)
 	items, codes := make([]Item, 256), make([]Code, 256)
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
@@ -108,7 +108,7 @@ func TestOperationLog_GiveBackOutlivesAConfirmationOfALedgerThatIsToBeTold(t *te
 	items := []Item{{Serial: "s", User: "ann", Quantity: 2}}
 	for untold, want := range map[bool]string{true: "r", false: "a"} {
 		for _, done := range []Done{Changed, Already} {
-			j := NewOperationLog(4)
+			j := newOperationLog(4)
 			j.Intends("1001", 1, Refund, items)
 			j.Corrects("1001", Answer{Epoch: 1, Ver: 2}, false, Refund, items, []Done{Changed})
 			j.Intends("1001", 2, Confirm, items)

@@ -14,8 +14,8 @@ import (
 func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item,
 	codes []Code) (hint StockVersion, err error) {
 	defer Describe(&err, "reserve", sku)
-	err = errors.Join(CheckItems(sku, items, len(codes), true), CheckTimes(now, deadline),
-		CheckNumber("epoch", epoch))
+	err = errors.Join(checkItems(sku, items, len(codes), true), checkTimes(now, deadline),
+		checkNumber("epoch", epoch))
 	if err != nil {
 		return hint, err
 	}
@@ -69,7 +69,7 @@ func (r *Store) lostLedger(ctx context.Context, sku string) (StockVersion, bool,
 func (r *Store) Finish(ctx context.Context, sku string, now, keep int64, op Op, items []Item,
 	done []Done) (hint StockVersion, err error) {
 	defer Describe(&err, string(op), sku)
-	err = errors.Join(CheckFinish(sku, op, items, len(done)), CheckTimes(now, keep))
+	err = errors.Join(checkFinish(sku, op, items, len(done)), checkTimes(now, keep))
 	if err != nil {
 		return hint, err
 	}
@@ -112,7 +112,7 @@ func (q *scriptCall) itemized(args []any) []any {
 	}
 	for i := range q.items {
 		if cart := q.items[i].Cart; cart != "" {
-			args = append(args, UnitsText(q.items[i].Quantity, cart))
+			args = append(args, unitsText(q.items[i].Quantity, cart))
 			continue
 		}
 		args = append(args, &q.items[i].Quantity)

@@ -204,7 +204,7 @@ func (o Opening) Check(sku string) error {
 	if o.Limit == KeepLimit {
 		return errors.New("how many a person may have is not said")
 	}
-	return errors.Join(CheckTotal(sku, o.Total, o.Limit), CheckSchedule(sku, o.Opens, o.Closes))
+	return errors.Join(checkTotal(sku, o.Total, o.Limit), checkSchedule(sku, o.Opens, o.Closes))
 }
 
 // Owned is what a ledger says of users.

@@ -333,7 +333,7 @@ func (r *Store) Depths(ctx context.Context, skus []string) ([]Depth, error) {
 // Stuck names at most limit orders of a SKU that wait for a person.
 func (r *Store) Stuck(ctx context.Context, sku string, limit int) (serials []string, err error) {
 	defer Describe(&err, "list stuck orders of", sku)
-	if err := errors.Join(CheckSKU(sku), CheckList(limit)); err != nil {
+	if err := errors.Join(CheckSKU(sku), checkList(limit)); err != nil {
 		return nil, err
 	}
 	err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {

@@ -60,7 +60,7 @@ func (c *HandOutCall) Check(sku string) error {
 	case c.Timeout < 1 || c.Slowest < c.Timeout || c.Grace < 0 || c.AskFor < 1:
 		return errors.New("take: a time is not positive")
 	}
-	return errors.Join(CheckSKU(sku), CheckNumber("time", c.Now))
+	return errors.Join(CheckSKU(sku), checkNumber("time", c.Now))
 }
 
 // Longest is how long an attempt of any caller may take, from the longest timeout to the end of the grace.
@@ -127,7 +127,7 @@ func (c *DecideCall) Check(sku string) error {
 	if len(c.Decisions) < 1 || len(c.Decisions) > MaxItems {
 		return fmt.Errorf("%d decisions: 1 to %d are possible", len(c.Decisions), MaxItems)
 	}
-	errs := []error{CheckSKU(sku), CheckTimes(c.Now, c.Keep), CheckNumber("time", c.AnswerFor)}
+	errs := []error{CheckSKU(sku), checkTimes(c.Now, c.Keep), checkNumber("time", c.AnswerFor)}
 	for i := range c.Decisions {
 		errs = append(errs, c.Decisions[i].check())
 	}
@@ -144,7 +144,7 @@ func (d *Decision) check() error {
 	if len(d.Answer) > MaxAnswer {
 		return fmt.Errorf("an answer of %d bytes: at most %d are kept", len(d.Answer), MaxAnswer)
 	}
-	return errors.Join(CheckSerial(d.Serial), CheckNumber("time", d.Time), CheckNumber("time", d.From))
+	return errors.Join(CheckSerial(d.Serial), checkNumber("time", d.Time), checkNumber("time", d.From))
 }
 
 // What a move came to, beside what is said of an Op.
@@ -189,8 +189,8 @@ func (d Depth) Active() bool { return d.Waiting+d.Leased+d.Asking > 0 }
 // NewRequest is an Item's Request: data that HandOut hands out until a time, in Unix ms.
 func NewRequest(until int64, data string) string { return fmt.Sprintf("%d|%s", until, data) }
 
-// SplitRequest reads what NewRequest has written.
-func SplitRequest(request string) (until int64, data string, err error) {
+// splitRequest reads what NewRequest has written.
+func splitRequest(request string) (until int64, data string, err error) {
 	text, data, ok := strings.Cut(request, "|")
 	if until, err = Digits(text); err != nil || !ok {
 		return 0, "", errors.New("a request does not begin with a time")
@@ -205,6 +205,6 @@ func checkRequest(request string) error {
 	if len(request) > MaxRequest {
 		return fmt.Errorf("a request of %d bytes: at most %d can wait", len(request), MaxRequest)
 	}
-	_, _, err := SplitRequest(request)
+	_, _, err := splitRequest(request)
 	return err
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // DecodeRecord reads a record as it lies in Redis: state|quantity|time|user, the user last since it may hold any byte.
-// quantity is as UnitsText has it.
+// quantity is as unitsText has it.
 func DecodeRecord(serial, text string) (Record, error) {
 	state, rest, _ := strings.Cut(text, "|")
 	count, rest, _ := strings.Cut(rest, "|")
@@ -41,8 +41,8 @@ func Since(quantity string) (epoch, ver int64) {
 	return epoch, ver
 }
 
-// UnitsText is a quantity as records and calls have it: 2, and 2/k3j5 of a line of the cart k3j5.
-func UnitsText(quantity int64, cart string) string {
+// unitsText is a quantity as records and calls have it: 2, and 2/k3j5 of a line of the cart k3j5.
+func unitsText(quantity int64, cart string) string {
 	text := strconv.FormatInt(quantity, 10)
 	if cart != "" {
 		text += "/" + cart

@@ -247,7 +247,7 @@ func TestRecover_JournalThatIsTooShortDoesNotVouch(t *testing.T) {
 	p := newPair(t)
 	x := exchangeTo(t, p.master)
 	a := p.through(x)
-	a.Log = NewOperationLog(2)
+	a.Log = newOperationLog(2)
 	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 9, 0))
 	takes(t, a, "before")
 	p.cut()

@@ -226,7 +226,7 @@ func columns(all []entry) (args []any) {
 	for _, of := range []func(*entry) any{
 		func(e *entry) any { return e.item.Serial },
 		func(e *entry) any { return e.item.User },
-		func(e *entry) any { return UnitsText(e.item.Quantity, e.item.Cart) },
+		func(e *entry) any { return unitsText(e.item.Quantity, e.item.Cart) },
 		func(e *entry) any { return e.word() },
 		func(e *entry) any { return e.deadline },
 		func(e *entry) any { return e.epoch },

@@ -36,7 +36,7 @@ func FuzzRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again := fmt.Sprintf("%c|%s|%d|%s", r.Status, UnitsText(r.Quantity, r.Cart), r.Deadline, r.User)
+		again := fmt.Sprintf("%c|%s|%d|%s", r.Status, unitsText(r.Quantity, r.Cart), r.Deadline, r.User)
 		if back, err := DecodeRecord("s", again); err != nil || back != r {
 			t.Fatalf("%q is read as %+v, and that as %+v, %v", text, r, back, err)
 		}

@@ -49,7 +49,7 @@ const (
 )
 
 // New returns a reserver over store that asks source, which may be nil, about orders whose outcome is unknown.
-func New(o Options, store Calls, source OrderStatusSource) (*Reserver, error) {
+func New(o Options, store Calls, ask AskOrder) (*Reserver, error) {
 	o, err := o.checked()
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func New(o Options, store Calls, source OrderStatusSource) (*Reserver, error) {
 		faultNames: tokenBucket{interval: faultNameInterval, depth: faultNameDepth},
 	}}
 	r.metrics.open()
-	r.Use(o, source)
+	r.Use(o, ask)
 	r.connect()
 	r.lookups.open(&r.core, lookupSize, lookupInterval)
 	r.states.open(&r.core, stateSize, stateInterval)
@@ -80,7 +80,7 @@ func New(o Options, store Calls, source OrderStatusSource) (*Reserver, error) {
 
 // Use goes by PerUser, Hold, OnNotFound, Grace, SoldOutMemory and Mirror of o, and by source, from now on; what metrics
 // have Named stays named. All else stays. An order keeps the deadline that it was given.
-func (r *Reserver) Use(o Options, source OrderStatusSource) {
+func (r *Reserver) Use(o Options, ask AskOrder) {
 	o.Secret, o.Mark = r.o.Secret, r.o.Mark
 	o, err := o.checked()
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Reserver) Use(o Options, source OrderStatusSource) {
 	}
 	r.name(o.Named)
 	r.live.Store(&live{perUser: o.PerUser, hold: o.Hold, grace: o.Grace, soldOutMemory: int64(o.SoldOutMemory),
-		reasonOfNotFound: o.OnNotFound, mirror: o.Mirror, source: source})
+		reasonOfNotFound: o.OnNotFound, mirror: o.Mirror, ask: ask})
 }
 
 // connect makes the parts of r known to each other.

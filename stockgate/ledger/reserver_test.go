@@ -25,9 +25,9 @@ func testOptions() Options {
 }
 
 // opened returns a reserver that is closed with the test, and settles what it owes.
-func opened(t testing.TB, o Options, s Calls, oracle OrderStatusSource) *Reserver {
+func opened(t testing.TB, o Options, s Calls, ask AskOrder) *Reserver {
 	t.Helper()
-	d, err := New(o, s, oracle)
+	d, err := New(o, s, ask)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,10 +18,8 @@ const (
 	OrderNotFound                    // the upstream has no such order
 )
 
-// OrderStatusSource knows whether the upstream has an order. An error means OrderUnknown.
-type OrderStatusSource interface {
-	Ask(ctx context.Context, sku, serial string) (OrderStatus, error)
-}
+// AskOrder asks whether the upstream has an order. An error means OrderUnknown.
+type AskOrder func(ctx context.Context, sku, serial string) (OrderStatus, error)
 
 const (
 	maxAsked      = 256 // serials in one run of the resolver
@@ -98,7 +96,7 @@ func (r *resolver) collectDue(q *skuQueue, now int64, questions chan<- question)
 
 // resolve tries to find out one outcome.
 func (r *resolver) resolve(ctx context.Context, u *question) resolution {
-	source := r.live.Load().source
+	ask := r.live.Load().ask
 	rec, ok, err := r.find(ctx, u.queue, u.serial)
 	switch {
 	case err != nil:
@@ -112,13 +110,13 @@ func (r *resolver) resolve(ctx context.Context, u *question) resolution {
 		return r.releaseOrphan(ctx, u)
 	case !u.asks:
 		return gone // the reservation is another order's
-	case source == nil:
+	case ask == nil:
 		return undecided
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	fenced := r.fenced(rec.Deadline) // before it is asked: by the time that it answers an order may have come
-	status, err := source.Ask(ctx, u.queue.sku, u.serial)
+	status, err := ask(ctx, u.queue.sku, u.serial)
 	switch {
 	case err != nil:
 		return askFailed

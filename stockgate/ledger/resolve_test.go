@@ -59,7 +59,7 @@ func TestResolve_OverdueHoldIsDecidedByTheShopBehindItsFence(t *testing.T) {
 				o.Hold, o.OnNotFound = time.Minute, c.fence
 				s := abandoned(t, o)
 				shop := &oracle{verdict: c.verdict, err: c.err}
-				d := opened(t, o, s, shop)
+				d := opened(t, o, s, shop.Ask)
 				d.Track(testSKU)
 				time.Sleep(time.Minute - time.Second)
 				if shop.asked.Load() != 0 {
@@ -87,7 +87,7 @@ func TestResolve_UnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t 
 				o.Hold, o.OnNotFound = 10*time.Minute, fence
 				s := fakeStoreOf(testSKU, 1)
 				shop := &oracle{verdict: OrderNotFound}
-				d := opened(t, o, s, shop)
+				d := opened(t, o, s, shop.Ask)
 				wants(t, "order", d.buy("7", "k"), Held)
 				d.Unknown(testSKU, "k")
 				time.Sleep(9 * time.Minute)
@@ -113,7 +113,7 @@ func TestResolve_UnknownOrderIsAskedForAtOnceButReleasedOnlyBehindItsDeadline(t 
 func TestResolve_UnknownOrderThatExistsIsConfirmedEarly(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(testSKU, 1)
-		d := opened(t, testOptions(), s, &oracle{verdict: OrderExists})
+		d := opened(t, testOptions(), s, (&oracle{verdict: OrderExists}).Ask)
 		wants(t, "order", d.buy("7", "k"), Held)
 		d.Unknown(testSKU, "k")
 		time.Sleep(2 * time.Second)
@@ -132,7 +132,7 @@ func TestResolve_HoldIsAskedForByOneInstance(t *testing.T) {
 		var shops [5]oracle
 		var reservers []*Reserver
 		for i := range shops {
-			reservers = append(reservers, opened(t, o, s, &shops[i]))
+			reservers = append(reservers, opened(t, o, s, shops[i].Ask))
 			reservers[i].Track(testSKU)
 		}
 		time.Sleep(15*time.Second + 500*time.Millisecond) // between two turns
@@ -171,7 +171,7 @@ func TestResolve_HoldOfAnInstanceThatDiedIsTakenOver(t *testing.T) {
 			len(due) != 1 {
 			t.Fatal(due, err) // by an instance that dies now
 		}
-		d := opened(t, o, s, &oracle{verdict: OrderExists})
+		d := opened(t, o, s, (&oracle{verdict: OrderExists}).Ask)
 		d.Track(testSKU)
 		time.Sleep(15 * time.Second)
 		if s.stock(testSKU).Sold != 0 {

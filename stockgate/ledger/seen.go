@@ -17,8 +17,8 @@ const (
 	LostKey     = "missing" // the ledger is gone
 )
 
-// LossReasons are all of them.
-func LossReasons() []string { return []string{LostMark, LostVersion, LostSilent, LostEcho, LostKey} }
+// lossReasons are all of them.
+func lossReasons() []string { return []string{LostMark, LostVersion, LostSilent, LostEcho, LostKey} }
 
 // SeenState is what this instance has seen of one ledger, which the ledger must never fall behind. It is safe for
 // concurrent use.
@@ -134,8 +134,8 @@ type Seen struct {
 	Returned bool
 }
 
-// NewSeen returns one that has seen nothing.
-func NewSeen() *Seen { return &Seen{all: make(map[string]*SeenState)} }
+// newSeen returns one that has seen nothing.
+func newSeen() *Seen { return &Seen{all: make(map[string]*SeenState)} }
 
 // Find returns what was seen of the ledger of sku, or nil.
 func (t *Seen) Find(sku string) *SeenState {

@@ -3,7 +3,7 @@ package ledger
 import "testing"
 
 func TestSeenState_OldAnswerIsNotClaimed(t *testing.T) {
-	s := NewSeen().Add("1001")
+	s := newSeen().Add("1001")
 	s.Learn(Answer{Call: 3, Epoch: 1, Ver: 5}, true)
 	if c := s.Claim(); c != (Claim{Epoch: 1, Ver: 5, Answered: 3}) {
 		t.Errorf("new: %+v", c)

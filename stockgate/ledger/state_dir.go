@@ -102,9 +102,9 @@ type seenRecord struct {
 	Answered int64  `json:"c,omitempty"`
 }
 
-// OpenStateDir opens the first journal of dir that no process has, or a new one, and puts into seen and log what it
+// openStateDir opens the first journal of dir that no process has, or a new one, and puts into seen and log what it
 // knows. A journal that a kill has torn ends before the torn line, of which nothing was forwarded.
-func OpenStateDir(dir string, seen *Seen, log *OperationLog) (j *StateDir, err error) {
+func openStateDir(dir string, seen *Seen, log *OperationLog) (j *StateDir, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}

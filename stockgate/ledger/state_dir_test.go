@@ -24,8 +24,8 @@ type life struct {
 // live begins the life of an instance in dir, which has the name given unless it is one that was before.
 func beginLife(t *testing.T, dir, name string, most int) *life {
 	t.Helper()
-	l := &life{t: t, seen: NewSeen(), log: NewOperationLog(most)}
-	l.j = testkit.Must[*StateDir](t)(OpenStateDir(dir, l.seen, l.log))
+	l := &life{t: t, seen: newSeen(), log: newOperationLog(most)}
+	l.j = testkit.Must[*StateDir](t)(openStateDir(dir, l.seen, l.log))
 	if l.j.Name != "" {
 		name = l.j.Name
 	}

@@ -64,7 +64,7 @@ func (s *StatusURL) urlOf(sku, serial string) string {
 	return fillIn(s.text, url.QueryEscape(serial), url.QueryEscape(sku))
 }
 
-// Ask implements OrderStatusSource.
+// Ask is an AskOrder.
 func (s *StatusURL) Ask(ctx context.Context, sku, serial string) (OrderStatus, error) {
 	if !ValidSerial([]byte(serial)) {
 		return OrderUnknown, errors.New("ask for an order: no valid serial")

@@ -14,7 +14,7 @@ func (r *Store) Sweep(ctx context.Context, sku string, now, lease int64, limit i
 	holds []Record, err error,
 ) {
 	defer Describe(&err, "sweep", sku)
-	if err := errors.Join(CheckSweep(sku, limit), CheckTimes(now, lease)); err != nil {
+	if err := errors.Join(checkSweep(sku, limit), checkTimes(now, lease)); err != nil {
 		return nil, err
 	}
 	reply, err := r.callScript(ctx, "sweep", sku, r.events, now, lease, limit, MaxForgotten)
@@ -34,7 +34,7 @@ func (r *Store) SweepAll(ctx context.Context, skus []string, now, lease int64) [
 			script: "sweep",
 			sku:    sku,
 			args:   args,
-			err:    errors.Join(CheckSweep(sku, SharedLeases), CheckTimes(now, lease)),
+			err:    errors.Join(checkSweep(sku, SharedLeases), checkTimes(now, lease)),
 		}
 	})
 	swept := make([]Swept, len(all))

@@ -119,7 +119,7 @@ func open(o StoreOptions, scripts scripts) (*Store, error) {
 		events: o.Events, name: o.Name, news: channel(o.Name, o.DB),
 		scripts: scripts, replicas: o.Replicas, replicaWait: o.ReplicaWait,
 		log: o.Log, Recovery: Recovery{ReadOnly: o.Visitor, Settle: DefaultSettle,
-			Seen: NewSeen(), Log: NewOperationLog(DefaultLogSize)},
+			Seen: newSeen(), Log: newOperationLog(DefaultLogSize)},
 	}
 	if o.Acknowledged {
 		r.events, r.most = MaxNumber, o.Events
@@ -131,7 +131,7 @@ func open(o StoreOptions, scripts scripts) (*Store, error) {
 	r.lost = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_ledger_closed_total",
 		Help: "SKUs that this instance closed since their ledger had lost something, by what told: see the log."},
 		[]string{"why"})
-	for _, why := range LossReasons() {
+	for _, why := range lossReasons() {
 		r.lost.WithLabelValues(why)
 	}
 	if !o.Visitor { // a name that no process had before: what a process of that name has seen is forgotten with it
@@ -190,10 +190,10 @@ func (r *Store) Close() error {
 
 // Check rejects a Redis that may throw a ledger away: its maxmemory-policy must be noeviction, on every master of a
 // cluster. Where INFO does not tell the policy it rejects too.
-func (r *Store) Check(ctx context.Context) error { return CheckEviction(ctx, r.link) }
+func (r *Store) Check(ctx context.Context) error { return checkEviction(ctx, r.link) }
 
-// CheckEviction is Check of the servers of a link, for others who keep orders there.
-func CheckEviction(ctx context.Context, link *redisconn.Client) error {
+// checkEviction is Check of the servers of a link, for others who keep orders there.
+func checkEviction(ctx context.Context, link *redisconn.Client) error {
 	ways, err := link.Servers(ctx)
 	if err != nil {
 		return fmt.Errorf("check redis: %w", err)

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"sluice/internal/child"
+	"sluice/internal/load"
 )
 
 // env is what a scenario plays with: a shop, and the servers in front of it that it starts. All of them listen on
@@ -92,7 +92,7 @@ func (s *shop) close() { _ = s.server.Close() }
 
 // peer is a server under attack: a process, with its children.
 type peer struct {
-	*child.Process
+	*load.Process
 	address string  // host:port for clients
 	ops     string  // host:port for health and metrics; "" = none
 	allowed float64 // MiB of memory that "sluice check" foretells at the worst; 0 = not known
@@ -179,7 +179,7 @@ func (e *env) nginx(ctx context.Context) (*peer, error) {
 
 // start runs a server and waits until it listens.
 func (e *env) start(ctx context.Context, address string, command ...string) (*peer, error) {
-	c, err := child.Start(ctx, e.dir, "peer", command...)
+	c, err := load.StartProcess(ctx, e.dir, "peer", command...)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (p *peer) stop() {
 func freeAddresses(n int) (all []string, err error) {
 	for len(all) < n && err == nil {
 		var one string
-		if one, err = child.FreeAddress(); !slices.Contains(all, one) {
+		if one, err = load.FreeAddress(); !slices.Contains(all, one) {
 			all = append(all, one)
 		}
 	}

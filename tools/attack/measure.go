@@ -4,18 +4,18 @@ import (
 	"sync"
 	"time"
 
-	"sluice/internal/child"
+	"sluice/internal/load"
 )
 
 // pss is the memory of p in MiB, shared pages counted in part (PSS); 0 when it has gone.
 func (p *peer) pss() float64 {
-	bytes, _ := child.PSS(p.PIDs())
+	bytes, _ := load.PSS(p.PIDs())
 	return float64(bytes) / (1 << 20)
 }
 
 // cpu is the processor time that p has used; 0 when it has gone.
 func (p *peer) cpu() time.Duration {
-	used, _ := child.CPU(p.PIDs())
+	used, _ := load.CPU(p.PIDs())
 	return used
 }
 
