@@ -29,6 +29,7 @@ func mirroring(t *testing.T, server *redistest.Server, units int64) (gates []*Ga
 			t.Fatal(err)
 		}
 		t.Cleanup(g.Close)
+		testkit.Eventually(t, "the ledger is open", func() bool { return g.Orders().Reserver() != nil })
 		gates = append(gates, g)
 	}
 	if _, err := gates[0].Orders().Store.SetTotal(t.Context(), "1001", units, 0); err != nil {

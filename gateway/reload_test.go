@@ -273,6 +273,7 @@ sku = "$path_sku"
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
+	testkit.Eventually(t, "the ledger is open", func() bool { return g.Orders().Reserver() != nil })
 	if _, err := g.Orders().Store.SetTotal(t.Context(), "1", 10, 5); err != nil {
 		t.Fatal(err)
 	}

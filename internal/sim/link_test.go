@@ -75,6 +75,11 @@ type reply struct {
 	lose  bool
 }
 
+// maxUnread is how many KiB of replies a client may leave unread: Redis closes its connection then.
+const maxUnread = 1 << 10
+
+var errUnread = errors.New("the client's output buffer is full")
+
 // dialer opens the connections of one client.
 func (n *network) dialer(who string) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -86,7 +91,7 @@ func (n *network) dialer(who string) func(context.Context, string, string) (net.
 		}
 		near, far := net.Pipe()
 		n.opened++
-		l := &link{n: n, who: who, number: n.opened, client: far, server: s, sent: make(chan reply, 64)}
+		l := &link{n: n, who: who, number: n.opened, client: far, server: s, sent: make(chan reply, maxUnread)}
 		l.peer = server.NewPeer(bufio.NewWriterSize(l, 1<<10))
 		n.links[l] = true
 		n.running.Go(l.requests)
@@ -195,8 +200,13 @@ func (l *link) Write(p []byte) (int, error) {
 		next.late = latency(l.n.draw(l.who, string(p)))
 	}
 	next.bytes = bytes.Clone(p)
-	l.sent <- next
-	return len(p), nil
+	select { // it runs under the lock of scripts, where no time passes
+	case l.sent <- next:
+		return len(p), nil
+	default:
+		l.client.Close()
+		return 0, errUnread
+	}
 }
 
 // deliver brings what Redis has sent to the client, some time later.
