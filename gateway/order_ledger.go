@@ -35,6 +35,8 @@ type orderLedger struct {
 	clocks orderClocks
 	log    *slog.Logger
 
+	otherHours atomic.Pointer[string] // a ledger whose hours are not those of the schedule; nil or "" = none
+
 	reserver atomic.Pointer[ledger.Reserver] // nil = the ledger is not open yet
 	stop     context.CancelFunc
 	first    chan error // what came of the first attempt to open the ledger
