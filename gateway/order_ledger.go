@@ -73,6 +73,7 @@ func openLedger(c *config.Config, memory *embedredis.Server, mirror ledger.Mirro
 ) (*orderLedger, error) {
 	o := &orderLedger{clocks: by, log: log, first: make(chan error, 1), unknown: make(chan struct{}, 1)}
 	o.left.found = make(chan struct{}, 1)
+	o.left.queues = func() bool { return o.now.Load().Queues() }
 	var err error
 	if c.Stock.Source == "memory" {
 		o.Store, err = stores.MemoryLedger(memory, c, false, log)
