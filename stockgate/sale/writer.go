@@ -185,7 +185,7 @@ func (w *Writer) writeStatus(ctx context.Context) {
 			verified++
 		}
 		n, written := int64(0), false
-		w.logged[sku] = w.logged[sku] || again // the status is there, as far as is known: that Redis is away is said elsewhere
+		w.logged[sku] = w.logged[sku] || again // an error then is that Redis is away, which the log has
 		err := w.try(ctx, sku, sku, func(ctx context.Context) (err error) {
 			n, written, err = w.redis.SetStatus(ctx, sku, want, known)
 			return err
@@ -196,7 +196,8 @@ func (w *Writer) writeStatus(ctx context.Context) {
 		w.open[sku] = writtenStatus{want, n, time.Now()}
 		switch {
 		case written && again:
-			w.log.Warn("sale: Redis has lost the status; it is written into the shop's key again", "sku", sku, "on_sale", want)
+			w.log.Warn("sale: Redis has lost the status; it is written into the shop's key again", "sku", sku,
+				"on_sale", want)
 		case written:
 			w.log.Info("sale: status written into the shop's key", "sku", sku, "on_sale", want)
 		}
