@@ -1,23 +1,26 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"sluice/config"
+	"sluice/gateway/stores"
 	"sluice/internal/periodic"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/sale"
 )
 
 // ledgerOpener tells the ledgers their hours, and writes the stock of sales that have none yet. Every instance does,
-// and it does not matter which one is first. What is said to a ledger is said once by each: an operator, or an instance
-// with a newer schedule, has the last word.
+// and it does not matter which one is first. Each tells a ledger its hours once, and again in each later epoch: Redis
+// may have lost them with the epoch before. In one epoch the last instance that tells them has the last word, so
+// instances with different files do not overwrite each other for ever. An instance that finds other hours than its own
+// says so, and tells its own again when its configuration is reloaded.
 //
 // Stock is written before the start and at no other time. A ledger that is missing later may have been lost with what
 // was sold out of it, and must not be made anew with all that there was.
@@ -26,10 +29,12 @@ type ledgerOpener struct {
 	orders   *orderLedger
 	log      *slog.Logger
 
-	written  map[string]saleHours // by SKU: what its ledger was told; of the goroutine alone
-	retryAt  map[string]int64     // by SKU: it is not tried before (ns)
-	reported map[string]bool      // by SKU: the log knows that it has no ledger
-	missed   map[string]bool      // by SKU: its ledger was lost at the last try; another instance may be making it
+	// By SKU, of the goroutine alone.
+	written  map[string]writtenHours // what its ledger was told
+	others   map[string]otherHours
+	retryAt  map[string]int64 // it is not tried before (ns)
+	reported map[string]bool  // the log knows that it has no ledger
+	missed   map[string]bool  // its ledger was lost at the last try; another instance may be making it
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -41,16 +46,30 @@ type saleHours struct {
 	units, limit  int
 }
 
+// writtenHours are what a ledger was told, in which epoch, and by which configuration.
+type writtenHours struct {
+	saleHours
+	epoch int64
+	by    *config.Config
+}
+
+// otherHours is since when (ns) a ledger has other hours than it was told here.
+type otherHours struct {
+	since  int64
+	logged bool
+}
+
 const (
 	scheduleEvery = 250 * time.Millisecond
 	scheduleRest  = int64(2 * time.Second) // for a SKU that has no ledger, or whose ledger could not be told
 	tellTimeout   = time.Second
+	otherFor      = int64(5 * time.Second) // other hours are reported then: not all instances are reloaded at once
 )
 
 // openBySales keeps the ledgers of orders to the sales in force.
 func openBySales(board *sale.Schedule, orders *orderLedger, log *slog.Logger) *ledgerOpener {
-	o := &ledgerOpener{schedule: board, orders: orders, log: log, written: map[string]saleHours{},
-		retryAt: map[string]int64{}, reported: map[string]bool{}, missed: map[string]bool{}}
+	o := &ledgerOpener{schedule: board, orders: orders, log: log, written: map[string]writtenHours{},
+		others: map[string]otherHours{}, retryAt: map[string]int64{}, reported: map[string]bool{}, missed: map[string]bool{}}
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	o.done.Go(func() { o.run(ctx) })
@@ -72,15 +91,23 @@ func (o *ledgerOpener) openDue(ctx context.Context) {
 	if o.orders.Reserver() == nil {
 		return // not before Redis is known to be fit
 	}
+	other := ""
 	for i := range c.Sales {
 		for _, sku := range c.Sales[i].SKUs {
 			p, ok := o.schedule.At(now, []byte(sku))
-			p.Closes = lastClose(c, sku, p.Closes)
+			p.Closes = stores.LastClose(c, sku, p.Closes)
 			told := saleHours{p.Opens, p.Closes, c.Sales[i].Stock[sku], c.Stock.Reserve.MaxPerUser}
-			if !ok || p.Sale != c.Sales[i].Name || o.written[sku] == told || now < o.retryAt[sku] {
+			if !ok || p.Sale != c.Sales[i].Name || now < o.retryAt[sku] {
 				continue
 			}
-			if err := o.open(ctx, &c.Sales[i], sku, p, told.limit); err != nil {
+			if was := o.written[sku]; was.saleHours == told && o.seenEpoch(sku) <= was.epoch {
+				differs := o.compare(now, p.Sale, sku, told)
+				other = cmp.Or(other, differs)
+				if differs == "" || was.by == c {
+					continue
+				}
+			}
+			if err := o.open(ctx, c, &c.Sales[i], sku, p); err != nil {
 				o.retryAt[sku] = now + scheduleRest
 				if ctx.Err() != nil || !errors.Is(err, ledger.ErrUnknownSKU) && !errors.Is(err, ledger.ErrLost) {
 					return
@@ -88,27 +115,55 @@ func (o *ledgerOpener) openDue(ctx context.Context) {
 			}
 		}
 	}
+	o.orders.otherHours.Store(&other)
 }
 
-// lastClose is when the sales of sku that follow each other without a pause have all ended, of which the first ends at
-// closes (Unix ms): between two of them no client may hear that all is over.
-func lastClose(c *config.Config, sku string, closes int64) int64 {
-	for again := true; again; {
-		again = false
-		for i := range c.Sales {
-			s := &c.Sales[i]
-			if s.Starts.UnixMilli() == closes && slices.Contains(s.SKUs, sku) {
-				closes, again = s.Ends.UnixMilli(), true
-			}
+// seenEpoch is the latest epoch of the ledger of sku that this instance has seen.
+func (o *ledgerOpener) seenEpoch(sku string) int64 {
+	return o.orders.Store.Seen.Find(sku).Claim().Epoch
+}
+
+// compare tells of a ledger that has had other hours than told for a while; "" = it has not. The log has it once.
+func (o *ledgerOpener) compare(now int64, name, sku string, told saleHours) string {
+	h, ok := o.orders.Reserver().Last(sku)
+	if !ok || h.Opens == told.opens && h.Closes == told.closes {
+		delete(o.others, sku)
+		return ""
+	}
+	other, seen := o.others[sku]
+	if !seen {
+		other.since = now
+	}
+	text := ""
+	if now-other.since >= otherFor {
+		text = fmt.Sprintf("the ledger of %q sells from %s, and [[sale]] %q of this instance says from %s: another instance "+
+			"has told it other hours: make the files the same, and reload this instance", sku, hoursText(h.Opens, h.Closes),
+			name, hoursText(told.opens, told.closes))
+		if !other.logged {
+			other.logged = true
+			o.log.Warn("sale: " + text)
 		}
 	}
-	return closes
+	o.others[sku] = other
+	return text
+}
+
+// hoursText shows hours, in Unix ms; 0 = no such bound.
+func hoursText(opens, closes int64) string {
+	text := func(ms int64) string {
+		if ms == 0 {
+			return "no bound"
+		}
+		return time.UnixMilli(ms).UTC().Format(time.RFC3339)
+	}
+	return text(opens) + " to " + text(closes)
 }
 
 // open says its hours to the ledger of sku, and makes it where it is time to.
-func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p sale.Phase, limit int) error {
+func (o *ledgerOpener) open(ctx context.Context, c *config.Config, s *config.Sale, sku string, p sale.Phase) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
+	limit := c.Stock.Reserve.MaxPerUser
 	has, err := o.orders.Store.SetSchedule(ctx, sku, p.Opens, p.Closes)
 	units, stocked := s.Stock[sku]
 	if err == nil && stocked && p.Wait > 0 && has.Total != int64(units) {
@@ -125,8 +180,8 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 		var made bool
 		begin := ledger.Opening{Total: int64(units), Limit: int64(limit),
 			Opens: p.Opens, Closes: p.Closes}
-		if _, made, err = o.orders.Store.Create(ctx, sku, begin); err == nil && !made {
-			_, err = o.orders.Store.SetSchedule(ctx, sku, p.Opens,
+		if has, made, err = o.orders.Store.Create(ctx, sku, begin); err == nil && !made {
+			has, err = o.orders.Store.SetSchedule(ctx, sku, p.Opens,
 				p.Closes) // another instance was first, perhaps by an older schedule
 		}
 		if made {
@@ -134,8 +189,13 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 		}
 	}
 	if err == nil {
-		o.written[sku] = saleHours{p.Opens, p.Closes, units, limit}
-		o.track(sku)
+		if was := o.written[sku]; was.epoch > 0 && was.epoch < has.Epoch {
+			o.log.Info("sale: the ledger has a new epoch, and was told its hours again", "sale", s.Name, "sku", sku, "epoch",
+				has.Epoch, "hours", hoursText(p.Opens, p.Closes))
+		}
+		// A ledger that is behind what was seen of it begins a later epoch when it opens.
+		o.written[sku] = writtenHours{saleHours{p.Opens, p.Closes, units, limit}, max(has.Epoch, o.seenEpoch(sku)), c}
+		o.track(sku, has.StockVersion)
 		return nil
 	}
 	lost, again := errors.Is(err, ledger.ErrLost), o.missed[sku]
@@ -153,8 +213,8 @@ func (o *ledgerOpener) open(ctx context.Context, s *config.Sale, sku string, p s
 }
 
 // track lets the reserver know of a ledger without requests: what is left of it can then be shown.
-func (o *ledgerOpener) track(sku string) {
-	if d := o.orders.Reserver(); d != nil {
-		d.Track(sku)
+func (o *ledgerOpener) track(sku string, h ledger.StockVersion) {
+	if d := o.orders.Reserver(); d != nil && d.Track(sku) {
+		d.Learn(sku, h)
 	}
 }

@@ -25,7 +25,8 @@ func TestLedger_UnknownSKUHasTheLedgersListedSoon(t *testing.T) {
 		defer r.Close(context.Background())
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		o := &orderLedger{Store: store, log: slog.New(slog.DiscardHandler), unknown: make(chan struct{}, 1)}
+		o := &orderLedger{Store: store, log: slog.New(slog.DiscardHandler), unknown: make(chan struct{}, 1),
+			left: leftOrders{queues: func() bool { return false }}}
 		o.reserver.Store(r)
 		sku, made := "", 0
 		at := func(seconds float64, listed bool) { // since the last call

@@ -13,6 +13,7 @@ import (
 // leftOrders are orders that wait in the ledger although no route of this instance has orders wait. An earlier
 // configuration has accepted them, or another instance that runs with it. It is safe for concurrent use.
 type leftOrders struct {
+	queues    func() bool   // a route has orders wait: this instance delivers them, or is about to
 	delivered atomic.Bool   // this instance delivers orders that wait: none are sought
 	waiting   atomic.Bool   // some were found
 	found     chan struct{} // holds one
@@ -25,7 +26,7 @@ const seekLeft = time.Minute
 
 // find looks for such orders among SKUs, of which the ledger has just made a list.
 func (l *leftOrders) find(ctx context.Context, store *ledger.Store, skus []string, log *slog.Logger) {
-	if l.delivered.Load() || time.Since(l.sought) < seekLeft {
+	if l.queues() || l.delivered.Load() || time.Since(l.sought) < seekLeft {
 		return
 	}
 	for some := range slices.Chunk(skus, ledger.MaxTogether) {

@@ -34,6 +34,8 @@ type orderLedger struct {
 	clocks orderClocks
 	log    *slog.Logger
 
+	otherHours atomic.Pointer[string] // a ledger whose hours are not those of the schedule; nil or "" = none
+
 	reserver atomic.Pointer[ledger.Reserver] // nil = the ledger is not open yet
 	stop     context.CancelFunc
 	first    chan error // what came of the first attempt to open the ledger
@@ -70,6 +72,7 @@ func openLedger(c *config.Config, memory *embedredis.Server, mirror ledger.Mirro
 ) (*orderLedger, error) {
 	o := &orderLedger{clocks: by, log: log, first: make(chan error, 1), unknown: make(chan struct{}, 1)}
 	o.left.found = make(chan struct{}, 1)
+	o.left.queues = func() bool { return o.now.Load().Queues() }
 	var err error
 	if c.Stock.Source == "memory" {
 		o.Store, err = stores.MemoryLedger(memory, c, false, log)

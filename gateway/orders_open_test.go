@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/redistest"
 	"sluice/internal/storetest"
 	"sluice/internal/testkit"
+	"sluice/stockgate/ledger"
 )
 
 // The ledger is opened beside everything else: what goes wrong there must not leave anybody waiting for it.
@@ -94,6 +96,87 @@ func TestOrdersOpen_SaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing
 	if text := other.String(); !strings.Contains(text, "stock=5 total=3 sold=0") {
 		t.Error(text)
 	}
+}
+
+// onSale starts a gateway on the Redis at addr, with a sale of 1001 that has begun and ends at ends.
+func onSale(t *testing.T, addr string, ends time.Time, log *lockedBuffer) *Gateway {
+	c := apitest.Reserving(addr)
+	c.Upstream.Targets = []string{"http://127.0.0.1:1"}
+	c.Sales = []config.Sale{{Name: "s", SKUs: []string{"1001"}, Starts: ends.Add(-24 * time.Hour), Ends: ends,
+		BeforeStart: "reject"}}
+	g, err := New(c, Options{}, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// closesAt waits until the ledger of 1001 is on, and closes at a time.
+func closesAt(t *testing.T, g *Gateway, at time.Time) {
+	t.Helper()
+	testkit.Eventually(t, "the ledger closes at "+at.String(), func() bool {
+		s, ok, err := g.Orders().Store.ReadStock(context.Background(), "1001")
+		return ok && err == nil && s.State == ledger.On && s.Closes == at.UnixMilli()
+	})
+}
+
+// extended is the configuration of g with another end of its sale.
+func extended(g *Gateway, ends time.Time) *config.Config {
+	c := *g.running.Load()
+	c.Sales = slices.Clone(c.Sales)
+	c.Sales[0].Ends = ends
+	return &c
+}
+
+// Redis comes back with the hours of before the last reload. The sale must not end at its former end.
+func TestOrdersOpen_HoursThatRedisHasLostAreToldAgain(t *testing.T) {
+	t.Parallel()
+	redis, first := redistest.Start(t), time.Now().Add(time.Hour).Truncate(time.Second)
+	g := onSale(t, redis.Addr, first, &lockedBuffer{})
+	defer g.Close()
+	testkit.Must[ledger.Stock](t)(g.Orders().Store.SetTotal(t.Context(), "1001", 3, 0))
+	closesAt(t, g, first)
+	if err := redis.Client.Save(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Apply(extended(g, first.Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	closesAt(t, g, first.Add(time.Hour))
+	redis.Kill()
+	redis.Restart()
+	closesAt(t, g, first.Add(time.Hour))
+}
+
+// Another instance has told the ledger the hours of another file. The two do not overwrite each other for ever: the
+// first one says so, and tells its own again when it is reloaded.
+func TestOrdersOpen_OtherHoursOfTheLedgerAreReported(t *testing.T) {
+	t.Parallel()
+	redis, ends, log := redistest.Start(t), time.Now().Add(time.Hour).Truncate(time.Second), &lockedBuffer{}
+	g := onSale(t, redis.Addr, ends, log)
+	defer g.Close()
+	testkit.Must[ledger.Stock](t)(g.Orders().Store.SetTotal(t.Context(), "1001", 3, 0))
+	closesAt(t, g, ends)
+	older := onSale(t, redis.Addr, ends.Add(-time.Minute), &lockedBuffer{})
+	closesAt(t, older, ends.Add(-time.Minute))
+	older.Close()
+	testkit.Eventually(t, "the sales are degraded", func() bool {
+		detail, health := g.salesCheck()
+		return health == admin.Degraded && strings.Contains(detail, ends.UTC().Format(time.RFC3339)) &&
+			strings.Contains(detail, `"1001"`)
+	})
+	closesAt(t, g, ends.Add(-time.Minute))
+	if n := strings.Count(log.String(), "another instance has told it other hours"); n != 1 {
+		t.Errorf("the log says so %d times", n)
+	}
+	if err := g.Apply(extended(g, ends)); err != nil {
+		t.Fatal(err)
+	}
+	closesAt(t, g, ends)
+	testkit.Eventually(t, "the sales are healthy again", func() bool {
+		_, health := g.salesCheck()
+		return health == admin.Healthy
+	})
 }
 
 // lockedBuffer is a log that several goroutines write.

@@ -36,7 +36,7 @@ func (g *Gateway) checks(c *config.Config) []admin.Check {
 		checks = append(checks, admin.Check{Name: "fleet", Probe: g.limits.CheckPart})
 	}
 	if len(g.schedule.All()) > 0 {
-		checks = append(checks, admin.Check{Name: "sales", Probe: g.clockCheck})
+		checks = append(checks, admin.Check{Name: "sales", Probe: g.salesCheck})
 	}
 	if o := g.Orders(); o != nil {
 		checks = append(checks, admin.Check{Name: "ledger", Probe: o.Check},
@@ -107,6 +107,18 @@ func (g *Gateway) replicaCheck() (string, admin.Health) {
 		told = append(told, text)
 	}
 	return strings.Join(told, "; "), health
+}
+
+// salesCheck tells of the hours of ledgers, and of the clocks. A ledger with other hours is never a reason to send
+// shoppers elsewhere: all instances share it.
+func (g *Gateway) salesCheck() (string, admin.Health) {
+	detail, health := g.clockCheck()
+	if o := g.Orders(); o != nil && health == admin.Healthy {
+		if other := o.otherHours.Load(); other != nil && *other != "" {
+			return *other, admin.Degraded
+		}
+	}
+	return detail, health
 }
 
 // clockCheck tells of the clocks. It is never a reason to send shoppers elsewhere: all instances may have the same.

@@ -248,6 +248,7 @@ func (r *Room) tick(ctx context.Context) {
 		r.publish(v.state, v.word, v.sale)
 		return
 	}
+	r.restore(ctx, &read)
 	r.checkDraw(&read.State.Lottery)
 	read.State.Phase = r.o.Rules.PhaseAt(read.State, read.Override, sale)
 	if c := read.State.Lottery.Commit; c != "" && (r.last.State == nil || r.last.State.Lottery.Commit != c) {
@@ -262,6 +263,20 @@ func (r *Room) tick(ctx context.Context) {
 	r.last = read
 	r.publish(read.State, read.Override, sale)
 	r.move(ctx, &read)
+}
+
+// restore has read say what operators have said, as this instance knows it, where Redis has lost that, and tells Redis.
+func (r *Room) restore(ctx context.Context, read *storeReading) {
+	known := &r.last
+	if known.State == nil || known.State.Opened != read.State.Opened || known.said <= read.said {
+		return
+	}
+	read.said, read.Override = known.said, known.Override
+	read.State.Rate, read.State.Message = known.State.Rate, known.State.Message
+	if lost, err := r.o.Store.restore(ctx, read); err == nil && lost { // else the next tick tries again
+		r.o.Log.Warn("room: Redis has lost what an operator said; it is as this instance knows it", "room", r.o.Rules.Name,
+			"state", read.Override, "rate", read.State.Rate, "message", read.State.Message)
+	}
 }
 
 // givesWay reports whether another instance may know the room that Redis has lost: a new one would cost all their

@@ -255,6 +255,45 @@ func TestRoom_RedisAwayCallsNoMoreAndChecksWithoutIt(t *testing.T) {
 	}
 }
 
+// Redis comes back with data of before an operator said something. An instance that knows it says it again.
+func TestRoom_WhatOperatorsSaidOutlastsTheTailOfRedis(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	s := open(t, r, nil)
+	s.set(1, 0)
+	s.inPhase(t, Open)
+	if err := r.Client.Save(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	say := func(field, value string) {
+		t.Helper()
+		if err := s.Store().Set(t.Context(), field, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(FieldRate, "0.5")
+	say(FieldMessage, "later")
+	say(FieldOverride, OverrideHold)
+	s.inPhase(t, Hold)
+	r.Kill()
+	r.Restart()
+	testkit.Eventually(t, "it is said again", func() bool {
+		return s.log.Count("Redis has lost what an operator said") == 1
+	})
+	other := open(t, r, nil)
+	other.inPhase(t, Hold)
+	if state := other.view.Load().state; state.Rate != 0.5 || state.Message != "later" {
+		t.Errorf("rate %v, message %q", state.Rate, state.Message)
+	}
+	say(FieldOverride, "")
+	for _, one := range []*stand{s, other} {
+		one.inPhase(t, Open)
+	}
+	if n := s.log.Count("Redis has lost what an operator said"); n != 1 {
+		t.Errorf("it is said again %d times", n)
+	}
+}
+
 func TestRoom_WhoComesTooLateGetsANewNumber(t *testing.T) {
 	t.Parallel()
 	s := open(t, redistest.Start(t), func(o *Options) { o.Rules.ClaimWithin = 5 * time.Second })

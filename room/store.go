@@ -161,7 +161,7 @@ const (
 
 // Set writes one of these fields.
 func (s *Store) Set(ctx context.Context, field, value string) error {
-	reply, err := s.run(ctx, "set", []string{s.keys.room}, field, value)
+	reply, err := s.run(ctx, "set", []string{s.keys.room}, 0, 0, field, value)
 	switch {
 	case err != nil:
 		return fmt.Errorf("set %s: %w", field, err)
@@ -169,6 +169,17 @@ func (s *Store) Set(ctx context.Context, field, value string) error {
 		return fmt.Errorf("set %s: %w", field, ErrNoRoom)
 	}
 	return nil
+}
+
+// restore writes again what an operator has said of the room, where Redis has lost that. It reports whether it had.
+func (s *Store) restore(ctx context.Context, known *storeReading) (lost bool, err error) {
+	rate := ""
+	if known.State.Rate > 0 {
+		rate = strconv.FormatFloat(known.State.Rate, 'g', -1, 64)
+	}
+	reply, err := s.run(ctx, "set", []string{s.keys.room}, known.said, known.State.Opened,
+		FieldOverride, known.Override, FieldRate, rate, FieldMessage, known.State.Message)
+	return whole(reply) == 1, err
 }
 
 // Why a draw is not made.

@@ -25,6 +25,7 @@ type KnownStock struct {
 type storeReading struct {
 	State    *State
 	Override string  // of an operator
+	said     int64   // the number of what operators have said: Override, and the rate and message of State
 	Seed     string  // in hexadecimal digits; a secret until the draw
 	Credit   float64 // calls that the rate allows beside those since MovedAt
 	MovedAt  int64   // Unix ms; 0 = never
@@ -149,7 +150,7 @@ func readFields(fields []string) fullReading {
 		"claimed": &s.Claimed,
 		"used":    &s.Used, "expired": &s.Expired, "free": &s.Free, "held": &s.Held, "returns": &s.Returns,
 		"round": &s.Lottery.BeaconRound, "due": &s.Lottery.BeaconAt, "period": &r.period,
-		"redrawn": &s.Lottery.Redrawn, "moves": &s.Moves, "moved_at": &r.MovedAt, "stock_at": &r.stockAt}
+		"redrawn": &s.Lottery.Redrawn, "moves": &s.Moves, "moved_at": &r.MovedAt, "stock_at": &r.stockAt, "said": &r.said}
 	words := map[string]*string{"word": &r.Override, "message": &s.Message, "seed": &r.Seed, "commit": &s.Lottery.Commit,
 		"key": &s.Lottery.BeaconKey, "beacon": &s.Lottery.Beacon, "drawn_by": &s.Lottery.DrawnBy}
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -252,6 +253,7 @@ func (r *storeReading) fields(sale Sale) []any {
 	if s == nil {
 		return fields
 	}
+	fields = append(fields, "said", r.said)
 	for _, f := range []struct {
 		name  string
 		value int64

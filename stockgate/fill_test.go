@@ -100,7 +100,7 @@ func TestSetStatus_WritesEachChangeOnce(t *testing.T) {
 			shape.o.StatusOpen, shape.o.StatusClosed = []string{"1", "on"}, "0"
 			s := dial(t, server, shape.o)
 			if name != "key" {
-				if written, err := s.SetStatus(t.Context(), "x", true); err == nil || written {
+				if _, written, err := s.SetStatus(t.Context(), "x", true, 0); err == nil || written {
 					t.Errorf("without the hash: %v, %v", written, err)
 				}
 			}
@@ -112,7 +112,7 @@ func TestSetStatus_WritesEachChangeOnce(t *testing.T) {
 				value         any
 			}{{false, false, nil}, {true, true, "1"}, {true, false, "1"}, {false, true, "0"}, {false, false, "0"},
 				{true, true, "1"}} {
-				written, err := s.SetStatus(t.Context(), "x", step.open)
+				_, written, err := s.SetStatus(t.Context(), "x", step.open, 0)
 				if err != nil || written != step.written {
 					t.Fatalf("step %d: %v, %v", i, written, err)
 				}

@@ -90,5 +90,5 @@ func NewLedgers(c *config.Config, store *ledger.Store, reserver func() *ledger.R
 	if reserver == nil {
 		reserver = func() *ledger.Reserver { return nil }
 	}
-	return &Ledgers{store: store, perUser: int64(c.Stock.Reserve.MaxPerUser), reserver: reserver}
+	return &Ledgers{store: store, config: c, reserver: reserver}
 }

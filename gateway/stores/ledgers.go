@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"sluice/admin"
+	"sluice/config"
 	"sluice/stockgate/ledger"
 )
 
 // Ledgers is our own protocol as admin wants it, whichever store it is on.
 type Ledgers struct {
 	store    *ledger.Store
-	perUser  int64                   // units a person, of a ledger that is made without saying so; 0 = no limit
+	config   *config.Config          // what a ledger is made with where that is not said
 	reserver func() *ledger.Reserver // of this gate, which must not believe what it remembers; it may return nil
 }
 
@@ -57,16 +58,23 @@ func (l *Ledgers) SetTotal(ctx context.Context, sku string, total, limit int64) 
 	}
 	s, err := l.store.SetTotal(ctx, sku, total, limit)
 	if limit == ledger.KeepLimit && errors.Is(err, ledger.ErrUnknownSKU) {
-		s, err = l.store.SetTotal(ctx, sku, total, l.perUser)
+		s, err = l.store.SetTotal(ctx, sku, total, l.perUser())
 	}
 	return l.changed(sku, s, err)
 }
 
+// perUser is how many units a person may have of a ledger that is made without saying so; 0 = no limit.
+func (l *Ledgers) perUser() int64 { return int64(l.config.Stock.Reserve.MaxPerUser) }
+
+// Recreate makes a ledger again, frozen, with the hours of its sale: it must not sell before the start when it opens.
 func (l *Ledgers) Recreate(ctx context.Context, sku string, total, limit int64, none bool) (admin.Stock, error) {
 	if limit < 0 {
-		limit = l.perUser
+		limit = l.perUser()
 	}
 	s, err := l.store.Recreate(ctx, sku, total, limit, none)
+	if opens, closes, ok := hoursOf(l.config, sku, time.Now()); err == nil && ok {
+		s, err = l.store.SetSchedule(ctx, sku, opens, closes)
+	}
 	if err != nil {
 		s = ledger.Stock{} // what is there is not what was asked for
 	}

@@ -24,6 +24,39 @@ func SalesOf(c *config.Config) (sales []sale.Sale) {
 	return sales
 }
 
+// LastClose is when the sales of sku that follow each other without a pause have all ended, of which the first ends at
+// closes (Unix ms): between two of them no client may hear that all is over.
+func LastClose(c *config.Config, sku string, closes int64) int64 {
+	for again := true; again; {
+		again = false
+		for i := range c.Sales {
+			s := &c.Sales[i]
+			if s.Starts.UnixMilli() == closes && slices.Contains(s.SKUs, sku) {
+				closes, again = s.Ends.UnixMilli(), true
+			}
+		}
+	}
+	return closes
+}
+
+// hoursOf are those that the sales of c have for the ledger of sku at now, in Unix ms: of the sale that is on or comes
+// next, else of the last one. ok is false for a SKU that is in no sale.
+func hoursOf(c *config.Config, sku string, now time.Time) (opens, closes int64, ok bool) {
+	over := func(s *config.Sale) bool { return !s.Ends.After(now) }
+	var found *config.Sale
+	for i := range c.Sales {
+		switch s := &c.Sales[i]; {
+		case !slices.Contains(s.SKUs, sku):
+		case found == nil, over(found) && !over(s), over(found) == over(s) && s.Starts.Before(found.Starts) != over(s):
+			found = s
+		}
+	}
+	if found == nil {
+		return 0, 0, false
+	}
+	return found.Starts.UnixMilli(), LastClose(c, sku, found.Ends.UnixMilli()), true
+}
+
 // LabelledSKUs are those that metrics count by name: of the sales in the file, the first by name, at most
 // ops.metrics_max_skus. A SKU that only a request names has no label.
 func LabelledSKUs(c *config.Config) (named []string) {

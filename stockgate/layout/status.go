@@ -31,44 +31,52 @@ func (l *Layout) StatusKey(sku string) string {
 
 // SetStatus writes that sku is on sale, the first of status_open, or that it is no more, status_closed. It reports
 // false, and writes nothing, where an instance has written the same before, and where a SKU is to be closed that none
-// has opened: what the shop writes itself then stays. A hash that is not there is an error, and is not made. A key of
-// another type is an error and stays whole.
-func (l *Layout) SetStatus(ctx context.Context, c redis.Scripter, sku string, open bool) (written bool, err error) {
+// has opened: what the shop writes itself then stays. n counts the writes of all instances. With the n of a call before
+// as known, it writes nothing unless Redis has lost that one: 0 = none. A hash that is not there is an error, and is not
+// made. A key of another type is an error and stays whole.
+func (l *Layout) SetStatus(ctx context.Context, c redis.Scripter, sku string, open bool, known int64) (
+	n int64, written bool, err error,
+) {
 	if !l.HasStatus() {
-		return false, errors.New("the layout has no status")
+		return 0, false, errors.New("the layout has no status")
 	}
 	if !l.Fits(sku) {
-		return false, l.partless(sku)
+		return 0, false, l.partless(sku)
 	}
 	value, state := l.statusClosed, "closed"
 	if open {
 		value, state = l.statusOpen[0], "open"
 	}
 	key := l.StatusKey(sku)
-	args, mark := []any{state, value}, l.beside(key)+":status"
+	args, mark := []any{state, value, known}, l.beside(key)+":status"
 	if l.hasStatusField() {
 		field := l.hash.of(sku, l.parts)[len(l.numbers)]
 		args, mark = append(args, field), mark+":"+field
 	}
-	n, err := redis.NewScript(statusScript).Run(ctx, c, []string{key, mark}, args...).Int()
+	reply, err := redis.NewScript(statusScript).Run(ctx, c, []string{key, mark}, args...).Int64Slice()
 	if err != nil {
-		return false, fmt.Errorf("write the status to %q: %w", key, err)
+		return 0, false, fmt.Errorf("write the status to %q: %w", key, err)
 	}
-	return n == 1, nil
+	return reply[0], reply[1] == 1, nil
 }
 
+// The mark is what was written last, and how many writes there were.
 const statusScript = `
-if (redis.call('GET', KEYS[2]) == 'open') == (ARGV[1] == 'open') then return 0 end
+local was, n = string.match(redis.call('GET', KEYS[2]) or '', '^(%a+) (%d+)$')
+n = tonumber(n or 0)
+local known = tonumber(ARGV[3])
+if known > 0 and n >= known or (was == 'open') == (ARGV[1] == 'open') then return {n, 0} end
 local kind = redis.call('TYPE', KEYS[1]).ok
-if #ARGV == 3 then
+if #ARGV == 4 then
 	if kind == 'none' then return redis.error_reply('ERR there is no such hash') end
 	if kind ~= 'hash' then return redis.error_reply('WRONGTYPE the key holds a ' .. kind) end
-	redis.call('HSET', KEYS[1], ARGV[3], ARGV[2])
+	redis.call('HSET', KEYS[1], ARGV[4], ARGV[2])
 else
 	if kind ~= 'none' and kind ~= 'string' then
 		return redis.error_reply('WRONGTYPE the key holds a ' .. kind)
 	end
 	redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
 end
-redis.call('SET', KEYS[2], ARGV[1])
-return 1`
+n = math.max(n, known) + 1
+redis.call('SET', KEYS[2], ARGV[1] .. ' ' .. n)
+return {n, 1}`

@@ -164,6 +164,16 @@ func (r *Reserver) Learn(sku string, h StockVersion) {
 	}
 }
 
+// Last is the newest version of the stock of sku that this instance has heard of. It reads nothing.
+func (r *Reserver) Last(sku string) (h StockVersion, ok bool) {
+	if q := r.skus.Find([]byte(sku)); q != nil {
+		if s := q.stock.Load(); s != nil && s.open() {
+			return s.StockVersion, true
+		}
+	}
+	return h, false
+}
+
 func (r *batcher) learnHint(q *skuQueue, h StockVersion) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -28,7 +28,8 @@ type Writes struct {
 //
 // Stock is written before the start alone, at most once for each sale, whatever its hours become. What is there is not
 // overwritten. The status follows the sale that is on, and its ledger where that has ended. A write that fails is
-// repeated.
+// repeated. So is one that Redis has lost, with the mark that it was written: the mark is read every verifyEvery. What the
+// shop has written since stays, and so does what another instance has.
 type Writer struct {
 	schedule *Schedule
 	redis    *stockgate.Redis
@@ -40,14 +41,23 @@ type Writer struct {
 	// Of the goroutine alone. What was written was written into the keys of this layout.
 	layout *layout.Layout
 	// By SKU, or by sale and SKU.
-	open    map[string]bool      // the status that was written; a SKU that is missing has none
-	marked  map[string]bool      // Redis knows that the stock was written, or was there
-	retryAt map[string]time.Time // a write that failed is not repeated before
-	logged  map[string]bool      // the log has its error
+	open    map[string]writtenStatus // a SKU that is missing has none
+	marked  map[string]bool          // Redis knows that the stock was written, or was there
+	retryAt map[string]time.Time     // a write that failed is not repeated before
+	logged  map[string]bool          // the log has its error
+}
+
+// writtenStatus is a status of which Redis had the mark at a time.
+type writtenStatus struct {
+	open bool
+	n    int64 // of the writes until then, see layout.SetStatus
+	at   time.Time
 }
 
 const (
 	lookEvery    = 250 * time.Millisecond
+	verifyEvery  = 5 * time.Second
+	mostVerified = 50 // SKUs of one look
 	retryAfter   = 2 * time.Second
 	writeTimeout = time.Second
 	keepMark     = 24 * time.Hour // behind the end of a sale: a sale of its name is not filled again
@@ -75,7 +85,7 @@ func (w *Writer) Close() {
 func (w *Writer) run(ctx context.Context) {
 	periodic.Now(ctx, lookEvery, func(ctx context.Context) {
 		if l := w.redis.Layout(); l != w.layout {
-			w.layout, w.open, w.marked = l, map[string]bool{}, map[string]bool{}
+			w.layout, w.open, w.marked = l, map[string]writtenStatus{}, map[string]bool{}
 			w.retryAt, w.logged = map[string]time.Time{}, map[string]bool{}
 		}
 		w.fill(ctx)
@@ -150,6 +160,7 @@ func (w *Writer) writeStatus(ctx context.Context) {
 			skus[sku] = ok && p.State == On
 		}
 	}
+	verified := 0
 	for _, sku := range slices.Sorted(maps.Keys(skus)) {
 		if !w.due(sku) {
 			continue
@@ -163,19 +174,31 @@ func (w *Writer) writeStatus(ctx context.Context) {
 			}
 			want = !ended
 		}
-		if was, ok := w.open[sku]; ok && was == want {
+		was, ok := w.open[sku]
+		again := ok && was.open == want
+		if again && (time.Since(was.at) < verifyEvery || verified == mostVerified) {
 			continue
 		}
-		written := false
+		known := int64(0)
+		if again {
+			known = was.n
+			verified++
+		}
+		n, written := int64(0), false
+		w.logged[sku] = w.logged[sku] || again // an error then is that Redis is away, which the log has
 		err := w.try(ctx, sku, sku, func(ctx context.Context) (err error) {
-			written, err = w.redis.SetStatus(ctx, sku, want)
+			n, written, err = w.redis.SetStatus(ctx, sku, want, known)
 			return err
 		})
 		if err != nil {
 			continue
 		}
-		w.open[sku] = want
-		if written {
+		w.open[sku] = writtenStatus{want, n, time.Now()}
+		switch {
+		case written && again:
+			w.log.Warn("sale: Redis has lost the status; it is written into the shop's key again", "sku", sku,
+				"on_sale", want)
+		case written:
 			w.log.Info("sale: status written into the shop's key", "sku", sku, "on_sale", want)
 		}
 	}

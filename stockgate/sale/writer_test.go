@@ -101,6 +101,41 @@ func TestStatus_FollowsTheSaleThatIsOn(t *testing.T) {
 	b.soon("it is postponed", func() bool { return b.status() == "0" })
 }
 
+// Redis comes back with the status of before the start. Without another write every order would be paused until the
+// end of the sale. What the shop has written itself stays.
+func TestStatus_ThatRedisHasLostIsWrittenAgain(t *testing.T) {
+	b := openBooks(t, Writes{Status: true})
+	b.server.Client.Set(t.Context(), "status:x", "0", 0) // by the shop
+	if err := b.server.Client.Save(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	b.run(selling("today", -time.Hour, time.Hour))
+	b.soon("it is on sale", func() bool { return b.status() == "1" })
+	b.server.Kill()
+	b.server.Restart()
+	b.soon("it is on sale again", func() bool { return b.status() == "1" })
+	b.server.Client.Set(t.Context(), "status:x", "0", 0)
+	calls := b.server.Calls("evalsha")
+	b.soon("the writer has verified it", func() bool { return b.server.Calls("evalsha") > calls })
+	if got := b.status(); got != "0" {
+		t.Errorf("the shop has closed it, and the status is %q", got)
+	}
+}
+
+// Two instances run with different files. Each writes its status once, and they do not overwrite each other for ever.
+func TestStatus_OfAnotherInstanceStays(t *testing.T) {
+	b := openBooks(t, Writes{Status: true})
+	b.run(selling("today", -time.Hour, time.Hour))
+	b.soon("it is on sale", func() bool { return b.status() == "1" })
+	b.run(selling("today", -time.Hour, -time.Minute))
+	b.soon("it is over", func() bool { return b.status() == "0" })
+	calls := b.server.Calls("evalsha")
+	b.soon("both have verified it", func() bool { return b.server.Calls("evalsha") > calls+1 })
+	if got := b.status(); got != "0" {
+		t.Errorf("it was written again, and the status is %q", got)
+	}
+}
+
 func TestStock_IsWrittenOnceForASaleWhateverItsHoursBecome(t *testing.T) {
 	b := openBooks(t, Writes{Stock: map[string]map[string]int{"today": {"x": 5}, "tomorrow": {"x": 7}}})
 	board, w := b.run(selling("today", time.Hour, 2*time.Hour), selling("tomorrow", day, day+time.Hour))
