@@ -100,7 +100,7 @@ func TestOrdersOpen_SaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing
 
 // onSale starts a gateway on the Redis at addr, with a sale of 1001 that has begun and ends at ends.
 func onSale(t *testing.T, addr string, ends time.Time, log *lockedBuffer) *Gateway {
-	c := apitest.Reserving(addr)
+	c := storetest.Reserving(addr)
 	c.Upstream.Targets = []string{"http://127.0.0.1:1"}
 	c.Sales = []config.Sale{{Name: "s", SKUs: []string{"1001"}, Starts: ends.Add(-24 * time.Hour), Ends: ends,
 		BeforeStart: "reject"}}
