@@ -30,7 +30,8 @@ func openStore(ctx context.Context, dir string) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := load.StartProcess(ctx, dir, "redis", "redis-server", "--bind", host, "--port", port, "--dir", dir, "--save", "",
+	c, err := load.StartProcess(ctx, dir, "redis", "redis-server", "--bind", host, "--port", port, "--dir", dir,
+		"--save", "",
 		"--appendonly", "no",
 		"--tcp-backlog", "4096")
 	if err != nil {

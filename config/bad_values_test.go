@@ -19,8 +19,8 @@ socket_group = "www data"`,
 		`:3: server.socket_group: "www data" is not the name of a group; write it like "www-data"`},
 	{`[server]
 socket_group = "www-data"`,
-		`:2: server.socket_group: no address of server.listen is a unix socket; add one like "unix:/run/sluice/sluice.sock", ` +
-			`or remove socket_group`},
+		`:2: server.socket_group: no address of server.listen is a unix socket; add one like ` +
+			`"unix:/run/sluice/sluice.sock", or remove socket_group`},
 	{`[server]
 trusted_proxies = ["10.0.0.1", "10.0.0.1/8", "privat", "0.0.0.0/0", "private"]`,
 		`:2: server.trusted_proxies[1]: "10.0.0.1" is an address, not a CIDR; write "10.0.0.1/32"

@@ -84,8 +84,8 @@ const orderTokenGone = "is gone: an order token is valid for 1m at least, and 2m
 
 const serviceGone = "is gone: service.name is the name above the first table, or sluice; delete the line, or set that"
 
-const streamGone = "is gone: a stream keeps about 100,000 changes; delete the line, and write stream_keep_unread = true " +
-	"where a consumer may be further behind"
+const streamGone = "is gone: a stream keeps about 100,000 changes; delete the line, and write " +
+	"stream_keep_unread = true where a consumer may be further behind"
 
 const spoolGone = "is gone: responses up to 1MiB are read whole, larger ones are streamed"
 
@@ -124,8 +124,8 @@ var replacements = map[string]string{
 	"stock.redis.connect_timeout": "is gone: a connection may take as long as stock.redis.timeout, and at least 500ms",
 	"stock.reserve.max_batch":     "is gone: one call of a script has at most 64 orders",
 	"server.read_header_timeout":  "is gone: a header may take half of server.read_timeout; delete this, or set that",
-	"server.socket_mode": "is gone: a unix socket has 0660; delete the line, and set server.socket_group, or SocketMode of a " +
-		"socket unit of systemd",
+	"server.socket_mode": "is gone: a unix socket has 0660; delete the line, and set server.socket_group, " +
+		"or SocketMode of a socket unit of systemd",
 	"server.write_timeout": "is gone: a client has 30s to take what was written",
 	"upstream.connect_timeout": "is gone: a connection may take a fifth of upstream.response_header_timeout, and at " +
 		"least 1s; delete the line, or set that",
@@ -134,9 +134,10 @@ var replacements = map[string]string{
 	"upstream.health.passes":   healthGone,
 	"upstream.health.status":   healthGone,
 	"upstream.health.timeout":  healthGone,
-	"upstream.tls.insecure_skip_verify": "is gone: certificates are verified; delete the line, and write the upstream's own " +
-		"certificate into upstream.tls.ca_file",
-	"upstream.response_memory": "is gone: responses have as much memory as server.body_memory; delete the line, or set that",
+	"upstream.tls.insecure_skip_verify": "is gone: certificates are verified; delete the line, and write the " +
+		"upstream's own certificate into upstream.tls.ca_file",
+	"upstream.response_memory": "is gone: responses have as much memory as server.body_memory; delete the line, " +
+		"or set that",
 	"upstream.max_pending": "is gone: 10,000 requests may wait; delete the line, or set " +
 		"upstream.queue_timeout",
 	"watch_config": watchGone,

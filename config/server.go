@@ -11,7 +11,7 @@ import (
 type Server struct {
 	// at least one, "host:port" or "unix:/path"; port 0 = any free one
 	Listen          []string      `toml:"listen"`
-	SocketGroup     string        `toml:"socket_group"`    // of unix sockets in Listen, a name or a number; "" = the process's own
+	SocketGroup     string        `toml:"socket_group"`    // of unix sockets, name or number; "" = the process's own
 	TrustedProxies  []string      `toml:"trusted_proxies"` // CIDRs, or "private"; see Trusted
 	ClientIPHeader  string        `toml:"client_ip_header"`
 	ProxyProtocol   bool          `toml:"proxy_protocol"`

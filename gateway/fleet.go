@@ -136,7 +136,8 @@ func (m *membership) Collect(to chan<- prometheus.Metric) {
 // summary is what this instance tells the others.
 func (m *membership) summary() string {
 	s := m.g.Status()
-	one := admin.Instance{Host: bounded(m.host), Version: bounded(s.Version), Config: m.g.controller.config().Version(), Mode: s.Mode,
+	one := admin.Instance{Host: bounded(m.host), Version: bounded(s.Version),
+		Config: m.g.controller.config().Version(), Mode: s.Mode,
 		Phase: s.Phase, Ready: s.Ready, Degraded: s.Degraded, Started: s.Started, InFlight: m.g.limits.InFlight()}
 	one.Overrides, one.Unfit = m.g.controller.standing()
 	now, at := m.g.counters.Traffic(), time.Now()

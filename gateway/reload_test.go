@@ -187,7 +187,8 @@ func TestApply_FortyTimesUnderLoadLosesNothing(t *testing.T) {
 	if atShop != placed {
 		t.Errorf("the shop has %d orders, the clients %d", atShop, placed)
 	}
-	if s, err := g.limits.Key(g.running.Load(), "all", []string{"127.0.0.1"}, false); err != nil || int64(s.Max-s.Left) != gated {
+	s, err := g.limits.Key(g.running.Load(), "all", []string{"127.0.0.1"}, false)
+	if err != nil || int64(s.Max-s.Left) != gated {
 		t.Errorf("the rate has counted %d, %v; want %d", s.Max-s.Left, err, gated)
 	}
 	if all := g.Server.Totals(); int64(all.Forwarded) != gated+sent[2].Load() || g.limits.InFlight() != 0 {

@@ -70,7 +70,8 @@ func TestPage_SaysHowLongATurnLasts(t *testing.T) {
 		}
 	}
 	m := me{Room: "r", ServerTime: 1000, Phase: Open, State: IsCalled, ClaimUntil: 81_500}
-	for language, want := range map[string]string{"en": "You have 81 seconds to take your pass.", "zh-CN": "请在 81 秒内领取通行证。"} {
+	for language, want := range map[string]string{
+		"en": "You have 81 seconds to take your pass.", "zh-CN": "请在 81 秒内领取通行证。"} {
 		page := string(r.page(&proxy.RoomQuestion{Language: []byte(language)}, &m, "/"))
 		if !strings.Contains(page, want) || !strings.Contains(page, `http-equiv="refresh" content="5"`) {
 			t.Errorf("%q is missing in\n%s", want, page)

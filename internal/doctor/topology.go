@@ -20,7 +20,8 @@ func (o *Report) checkTopology(c *config.Config) {
 	case r.Topology == redisconn.Sentinel || r.Topology == redisconn.Auto && r.MasterName != "":
 		o.Info("topology", "the master %q, of which the sentinels at %s tell where it is", r.MasterName, at)
 	case r.Topology == redisconn.Cluster:
-		o.Info("topology", "a cluster, found by way of %s; %d connections to each of its masters", at, config.RedisConnections)
+		o.Info("topology", "a cluster, found by way of %s; %d connections to each of its masters", at,
+			config.RedisConnections)
 	case r.Topology == redisconn.Single:
 		o.Info("topology", "one server, %s", at)
 	default:

@@ -25,8 +25,8 @@ type Process struct {
 	ended chan struct{} // closed when it has gone
 }
 
-// StartProcess starts a process, which writes into a file of dir. It is asked to end when ctx does, and killed where it does
-// not.
+// StartProcess starts a process, which writes into a file of dir. It is asked to end when ctx does, and killed where it
+// does not.
 func StartProcess(ctx context.Context, dir, name string, command ...string) (*Process, error) {
 	said, err := os.CreateTemp(dir, name+"-*.log")
 	if err != nil {

@@ -32,8 +32,8 @@ func (l *Layout) StatusKey(sku string) string {
 // SetStatus writes that sku is on sale, the first of status_open, or that it is no more, status_closed. It reports
 // false, and writes nothing, where an instance has written the same before, and where a SKU is to be closed that none
 // has opened: what the shop writes itself then stays. n counts the writes of all instances. With the n of a call before
-// as known, it writes nothing unless Redis has lost that one: 0 = none. A hash that is not there is an error, and is not
-// made. A key of another type is an error and stays whole.
+// as known, it writes nothing unless Redis has lost that one: 0 = none. A hash that is not there is an error, and is
+// not made. A key of another type is an error and stays whole.
 func (l *Layout) SetStatus(ctx context.Context, c redis.Scripter, sku string, open bool, known int64) (
 	n int64, written bool, err error,
 ) {

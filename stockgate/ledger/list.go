@@ -120,7 +120,7 @@ func (r *Store) noteLost(sku string) {
 
 const registerRetry = 100 * time.Millisecond
 
-// NoteLost has the registry know all SKUs whose ledgers this instance has seen and misses. It is called again and again:
+// NoteLost has the registry know all SKUs whose ledgers this instance has seen and misses. It is called repeatedly:
 // Redis may lose the registry, too, and more than once.
 func (r *Store) NoteLost(ctx context.Context) error {
 	for some := range slices.Chunk(r.Seen.missing(), listPage) {

@@ -28,8 +28,8 @@ type Writes struct {
 //
 // Stock is written before the start alone, at most once for each sale, whatever its hours become. What is there is not
 // overwritten. The status follows the sale that is on, and its ledger where that has ended. A write that fails is
-// repeated. So is one that Redis has lost, with the mark that it was written: the mark is read every verifyEvery. What the
-// shop has written since stays, and so does what another instance has.
+// repeated. So is one that Redis has lost, with the mark that it was written: the mark is read every verifyEvery. What
+// the shop has written since stays, and so does what another instance has.
 type Writer struct {
 	schedule *Schedule
 	redis    *stockgate.Redis
