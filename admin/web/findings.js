@@ -1,5 +1,5 @@
-// What the gateway says of its checks, in Chinese: findings.zh.json has the format of each sentence, and its translation with {1}, {2} …
-// for the verbs. Their values are translated, too. What the file lacks stays English.
+// Checks in Chinese: findings.zh.json has each format and its translation, with {1}, {2} … for the verbs, whose values are
+// translated, too.
 
 import { on, tell } from "./bus.js";
 import { has, language, say } from "./words.js";
