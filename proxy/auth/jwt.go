@@ -27,12 +27,13 @@ type JWTOptions struct {
 // JWT verifies JSON web tokens (RFC 7519, RFC 8725). A token without exp is not accepted. A cached token costs no
 // allocation. It is safe for concurrent use.
 type JWT struct {
-	keys   keys
-	rules  []jwt.ParserOption
-	claims []string
-	issuer string
-	leeway time.Duration
-	cache  tokenCache
+	algorithm string
+	keys      keys
+	rules     []jwt.ParserOption
+	claims    []string
+	issuer    string
+	leeway    time.Duration
+	cache     tokenCache
 }
 
 const (
@@ -46,7 +47,8 @@ func newJWT(o JWTOptions) (*JWT, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &JWT{keys: k, claims: o.Claims, issuer: o.Issuer, leeway: o.Leeway, cache: newTokenCache(o.Remember)}
+	j := &JWT{algorithm: o.Algorithm, keys: k, claims: o.Claims, issuer: o.Issuer, leeway: o.Leeway,
+		cache: newTokenCache(o.Remember)}
 	j.rules = []jwt.ParserOption{
 		jwt.WithValidMethods([]string{o.Algorithm}), jwt.WithExpirationRequired(), jwt.WithLeeway(o.Leeway),
 		jwt.WithJSONNumber(), jwt.WithStrictDecoding(),
@@ -93,9 +95,12 @@ var bearer = []byte("Bearer ")
 func (j *JWT) verify(token string, key *digest, now time.Time) (map[string][]byte, reject.Cause) {
 	parsed := jwt.MapClaims{}
 	rules := append(j.rules[:len(j.rules):len(j.rules)], jwt.WithTimeFunc(func() time.Time { return now }))
-	_, err := jwt.NewParser(rules...).ParseWithClaims(token, parsed, j.keys.forToken)
+	read, err := jwt.NewParser(rules...).ParseWithClaims(token, parsed, j.keys.forToken)
 	expires, noTime := parsed.GetExpirationTime()
-	if err != nil || noTime != nil || expires == nil {
+	switch {
+	case errors.Is(err, jwt.ErrTokenSignatureInvalid) && read.Method.Alg() != j.algorithm:
+		return nil, reject.TokenKey
+	case err != nil, noTime != nil, expires == nil:
 		return nil, j.faultOf(err, parsed)
 	}
 	claims := map[string][]byte{}

@@ -264,6 +264,7 @@ func TestPage_FileThatCannotBeUsedIsRejectedWithItsLine(t *testing.T) {
 		"ja.toml\nsold_out = \"x\"\nsoldout = \"y\"": "pages/ja.toml:2: key soldout is not known; did you mean sold_out?",
 		"ja.toml\nsold_out = \"x":                    "pages/ja.toml:1: ",
 		"ja.toml\nsold_out = 7":                      "pages/ja.toml: ",
+		"ja.toml\nroom_eta = \"{n}\"":                "pages/ja.toml:1: room_eta has no number {n}; write a time as {time}",
 		"ja.toml\n\nsold_out = \"\\u0005\"":          "pages/ja.toml:2: sold_out has a control character",
 		"japanese.toml\n":                            `pages/japanese.toml: "japanese" is no language`,
 	} {

@@ -110,6 +110,10 @@ func (t *templates) addTexts(at, tag, text string) error {
 		if strings.ContainsFunc(texts[key], unicode.IsControl) {
 			return fmt.Errorf("%s:%d: %s has a control character", at, lineOf(text, key), key)
 		}
+		if ours := roomTexts[key][english]; strings.Contains(ours, "{time}") && strings.Contains(texts[key], "{n}") {
+			return fmt.Errorf("%s:%d: %s has no number {n}; write a time as {time}, as in %q", at, lineOf(text, key), key,
+				ours)
+		}
 	}
 	t.texts[tag] = texts
 	return nil
