@@ -34,6 +34,7 @@ const maxText = 256 << 10
 type Config struct {
 	Name      string    `toml:"name"` // of the shop in Redis; "" = nothing is kept there
 	Mode      string    `toml:"mode" words:"enforce observe"`
+	Watch     bool      `toml:"watch_config"` // read the file again when it changes
 	Server    Server    `toml:"server"`
 	Upstream  Upstream  `toml:"upstream"`
 	Decide    []Decide  `toml:"decide"`
@@ -67,6 +68,7 @@ func Default() *Config { return defaults(nil) }
 func defaults(env func(string) (string, bool)) *Config {
 	return &Config{
 		Mode:      "enforce",
+		Watch:     true,
 		Server:    defaultServer(),
 		Upstream:  defaultUpstream(),
 		Limits:    defaultLimits(),

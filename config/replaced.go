@@ -70,8 +70,6 @@ func keysBelow(t reflect.Type, path string) (keys []string) {
 
 const orderGone = "is gone: a free slot goes to the request that has waited longest"
 
-const watchGone = "is gone: a file applies when it changes; delete the line, and edit a copy until it is complete"
-
 const healthGone = "is gone: every 2s a check has 1s, 200 to 399 pass, and three failed ones take a target " +
 	"out; delete the line, and write the upstream.health.path of a response that says whether the shop works"
 
@@ -140,7 +138,6 @@ var replacements = map[string]string{
 		"or set that",
 	"upstream.max_pending": "is gone: 10,000 requests may wait; delete the line, or set " +
 		"upstream.queue_timeout",
-	"watch_config": watchGone,
 	"upstream.retry": "is gone: while nothing was written, another target is tried; an order is " +
 		"never sent twice",
 	"access_log.refused_first":       "is now rejected_per_second",
@@ -165,7 +162,7 @@ var replacements = map[string]string{
 	"auth.jwt_remember":                 "is gone: 100,000 verified tokens are remembered",
 	"auth.order_token_slot":             orderTokenGone,
 	"auth.order_token_ttl":              orderTokenGone,
-	"reload":                            watchGone,
+	"reload":                            "is now watch_config, before the first table",
 	"responses.cors":                    "is now cors_origins",
 	"sale.before":                       `is now before_start; "refuse" is "reject"`,
 	"settle.orders":                     "is now orders_query in [settle]",

@@ -107,9 +107,11 @@ func hangups() <-chan os.Signal {
 	return hangup
 }
 
-// follow has reload read the files again: at SIGHUP, and when their content has changed and is the same at a second
-// look; while they are bad as a retry, since what they lacked may lie in a file that comes later. end ends that.
-func (s *configFiles) follow(hangup <-chan os.Signal, log *slog.Logger, reload func(retry bool)) (end func()) {
+// follow has reload read the files again: at SIGHUP and, where they are watched, when their content has changed and is
+// the same at a second look; while they are bad as a retry, since what they lacked may lie in a file that comes later.
+// end ends that.
+func (s *configFiles) follow(watch func() bool, hangup <-chan os.Signal, log *slog.Logger, reload func(retry bool),
+) (end func()) {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -133,6 +135,7 @@ func (s *configFiles) follow(hangup <-chan os.Signal, log *slog.Logger, reload f
 				switch _, failed := s.now(); {
 				case changed:
 					pause = lookAgain
+				case !watch():
 				case again:
 					reload(false)
 				case failed && s.readable() == nil:

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -283,7 +284,7 @@ func TestConfigFiles_HalfWrittenFileIsNotRead(t *testing.T) {
 		s.set([]string{path}, false)
 		s.changed()
 		var read []string
-		end := s.follow(nil, slog.New(slog.DiscardHandler), func(bool) {
+		end := s.follow(func() bool { return true }, nil, slog.New(slog.DiscardHandler), func(bool) {
 			text, _ := os.ReadFile(path)
 			read = append(read, string(text))
 		})
@@ -294,6 +295,36 @@ func TestConfigFiles_HalfWrittenFileIsNotRead(t *testing.T) {
 		end()
 		if len(read) != 1 || read[0] != "second" {
 			t.Errorf("read %q, want the whole once", read)
+		}
+	})
+}
+
+// With watch_config = false a file is read at SIGHUP alone.
+func TestConfigFiles_FileThatIsNotWatchedIsReadAtSIGHUP(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		write("first")
+		var s configFiles
+		s.set([]string{path}, false)
+		s.changed()
+		hangup, read := make(chan os.Signal, 1), 0
+		end := s.follow(func() bool { return false }, hangup, slog.New(slog.DiscardHandler), func(bool) { read++ })
+		write("second")
+		time.Sleep(5 * lookEveryFile) // of synctest
+		synctest.Wait()
+		if read != 0 {
+			t.Errorf("read %d times before SIGHUP", read)
+		}
+		hangup <- syscall.SIGHUP
+		synctest.Wait()
+		end()
+		if read != 1 {
+			t.Errorf("read %d times, want once at SIGHUP", read)
 		}
 	})
 }

@@ -79,7 +79,7 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 	if c.Stock.Source == "memory" {
 		log.Warn(`stock.source is "memory": this instance alone knows the stock, and forgets it when it ends`)
 	}
-	leave := from.follow(hangup, log, g.controller.reloadUnasked)
+	leave := from.follow(func() bool { return g.controller.config().Watch }, hangup, log, g.controller.reloadUnasked)
 	select {
 	case err = <-failed:
 		log.Error("listening failed; draining", "err", err)
