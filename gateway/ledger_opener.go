@@ -20,7 +20,8 @@ import (
 // and it does not matter which one is first. Each tells a ledger its hours once, and again in each later epoch: Redis
 // may have lost them with the epoch before. In one epoch the last instance that tells them has the last word, so
 // instances with different files do not overwrite each other for ever. An instance that finds other hours than its own
-// says so, and tells its own again when its configuration is reloaded.
+// says so, and tells its own again when they change or it starts: a reload of anything else must not take back what
+// another instance has told since.
 //
 // Stock is written before the start and at no other time. A ledger that is missing later may have been lost with what
 // was sold out of it, and must not be made anew with all that there was.
@@ -46,11 +47,10 @@ type saleHours struct {
 	units, limit  int
 }
 
-// writtenHours are what a ledger was told, in which epoch, and by which configuration.
+// writtenHours are what a ledger was told, and in which epoch.
 type writtenHours struct {
 	saleHours
 	epoch int64
-	by    *config.Config
 }
 
 // otherHours is since when (ns) a ledger has other hours than it was told here.
@@ -101,11 +101,8 @@ func (o *ledgerOpener) openDue(ctx context.Context) {
 				continue
 			}
 			if was := o.written[sku]; was.saleHours == told && o.seenEpoch(sku) <= was.epoch {
-				differs := o.compare(now, p.Sale, sku, told)
-				other = cmp.Or(other, differs)
-				if differs == "" || was.by == c {
-					continue
-				}
+				other = cmp.Or(other, o.compare(now, p.Sale, sku, told))
+				continue
 			}
 			if err := o.open(ctx, c, &c.Sales[i], sku, p); err != nil {
 				o.retryAt[sku] = now + scheduleRest
@@ -137,7 +134,7 @@ func (o *ledgerOpener) compare(now int64, name, sku string, told saleHours) stri
 	text := ""
 	if now-other.since >= otherFor {
 		text = fmt.Sprintf("the ledger of %q sells from %s, and [[sale]] %q of this instance says from %s: another instance "+
-			"has told it other hours: make the files the same, and reload this instance", sku, hoursText(h.Opens, h.Closes),
+			"has told it other hours: make the files the same, and restart this instance", sku, hoursText(h.Opens, h.Closes),
 			name, hoursText(told.opens, told.closes))
 		if !other.logged {
 			other.logged = true
@@ -194,7 +191,7 @@ func (o *ledgerOpener) open(ctx context.Context, c *config.Config, s *config.Sal
 				has.Epoch, "hours", hoursText(p.Opens, p.Closes))
 		}
 		// A ledger that is behind what was seen of it begins a later epoch when it opens.
-		o.written[sku] = writtenHours{saleHours{p.Opens, p.Closes, units, limit}, max(has.Epoch, o.seenEpoch(sku)), c}
+		o.written[sku] = writtenHours{saleHours{p.Opens, p.Closes, units, limit}, max(has.Epoch, o.seenEpoch(sku))}
 		o.track(sku, has.StockVersion)
 		return nil
 	}

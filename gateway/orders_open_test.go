@@ -149,7 +149,7 @@ func TestOrdersOpen_HoursThatRedisHasLostAreToldAgain(t *testing.T) {
 }
 
 // Another instance has told the ledger the hours of another file. The two do not overwrite each other for ever: the
-// first one says so, and tells its own again when it is reloaded.
+// first one says so, and tells its own again when they change, and at no other reload.
 func TestOrdersOpen_OtherHoursOfTheLedgerAreReported(t *testing.T) {
 	t.Parallel()
 	redis, ends, log := redistest.Start(t), time.Now().Add(time.Hour).Truncate(time.Second), &lockedBuffer{}
@@ -169,10 +169,17 @@ func TestOrdersOpen_OtherHoursOfTheLedgerAreReported(t *testing.T) {
 	if n := strings.Count(log.String(), "another instance has told it other hours"); n != 1 {
 		t.Errorf("the log says so %d times", n)
 	}
-	if err := g.Apply(extended(g, ends)); err != nil {
+	other := *g.running.Load() // the sale is the same, and something else is not
+	other.Limits.Window.Max++
+	if err := g.Apply(&other); err != nil {
 		t.Fatal(err)
 	}
-	closesAt(t, g, ends)
+	time.Sleep(4 * scheduleEvery) // what must not come has no condition to wait for
+	closesAt(t, g, ends.Add(-time.Minute))
+	if err := g.Apply(extended(g, ends.Add(time.Minute))); err != nil {
+		t.Fatal(err)
+	}
+	closesAt(t, g, ends.Add(time.Minute))
 	testkit.Eventually(t, "the sales are healthy again", func() bool {
 		_, health := g.salesCheck()
 		return health == admin.Healthy

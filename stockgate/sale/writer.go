@@ -1,6 +1,7 @@
 package sale
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -161,7 +162,7 @@ func (w *Writer) writeStatus(ctx context.Context) {
 		}
 	}
 	verified := 0
-	for _, sku := range slices.Sorted(maps.Keys(skus)) {
+	for _, sku := range w.longestAgo(skus) {
 		if !w.due(sku) {
 			continue
 		}
@@ -176,7 +177,7 @@ func (w *Writer) writeStatus(ctx context.Context) {
 		}
 		was, ok := w.open[sku]
 		again := ok && was.open == want
-		if again && (time.Since(was.at) < verifyEvery || verified == mostVerified) {
+		if again && (was.n == 0 || time.Since(was.at) < verifyEvery || verified == mostVerified) {
 			continue
 		}
 		known := int64(0)
@@ -202,6 +203,13 @@ func (w *Writer) writeStatus(ctx context.Context) {
 			w.log.Info("sale: status written into the shop's key", "sku", sku, "on_sale", want)
 		}
 	}
+}
+
+// longestAgo are the SKUs, those first whose status was written or verified the longest ago.
+func (w *Writer) longestAgo(skus map[string]bool) []string {
+	return slices.SortedFunc(maps.Keys(skus), func(a, b string) int {
+		return cmp.Or(w.open[a].at.Compare(w.open[b].at), cmp.Compare(a, b))
+	})
 }
 
 // due reports whether a write may be tried now.

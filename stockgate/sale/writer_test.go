@@ -136,6 +136,22 @@ func TestStatus_OfAnotherInstanceStays(t *testing.T) {
 	}
 }
 
+// An instance that has written nothing, since its file or its clock has a later start, has nothing to write again.
+func TestStatus_InstanceThatHasWrittenNoneClosesNone(t *testing.T) {
+	b := openBooks(t, Writes{Status: true})
+	calls := b.server.Calls("evalsha")
+	b.run(selling("today", time.Hour, 2*time.Hour))
+	b.soon("it has looked", func() bool { return b.server.Calls("evalsha") > calls })
+	b.run(selling("today", -time.Hour, time.Hour))
+	b.soon("it is on sale", func() bool { return b.status() == "1" })
+	calls = b.server.Calls("evalsha")
+	b.soon("the other has verified it", func() bool { return b.server.Calls("evalsha") > calls })
+	looks()
+	if got := b.status(); got != "1" {
+		t.Errorf("the status is %q", got)
+	}
+}
+
 func TestStock_IsWrittenOnceForASaleWhateverItsHoursBecome(t *testing.T) {
 	b := openBooks(t, Writes{Stock: map[string]map[string]int{"today": {"x": 5}, "tomorrow": {"x": 7}}})
 	board, w := b.run(selling("today", time.Hour, 2*time.Hour), selling("tomorrow", day, day+time.Hour))
