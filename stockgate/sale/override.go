@@ -112,9 +112,11 @@ func (b *Schedule) update(ctx context.Context, p *plan) {
 	b.logTransitions(p)
 }
 
-// read understands a word. One that is not there, or not about this sale, says nothing.
+// read understands a word. ok is false for one that is not there, and for one about a sale that began at another time;
+// that has a time, too.
 func (s *saleState) read(text string) (w override, ok bool) {
 	said, at, _ := strings.Cut(text, " ")
+	ok = true
 	switch said {
 	case "on":
 	case "paused":
@@ -122,14 +124,12 @@ func (s *saleState) read(text string) (w override, ok bool) {
 	case "ended":
 		var began string
 		began, at, _ = strings.Cut(at, " ")
-		if w.to = Ended; began != strconv.FormatInt(s.starts, 10) {
-			return override{}, false
-		}
+		w.to, ok = Ended, began == strconv.FormatInt(s.starts, 10)
 	default:
 		return override{}, false
 	}
 	w.at, _ = strconv.ParseInt(at, 10, 64) // one without a time is older than any
-	return w, true
+	return w, ok
 }
 
 // readRedis makes the round trip of one beat: two when a Redis that has lost its words must be told again.
@@ -146,7 +146,8 @@ func (b *Schedule) readRedis(ctx context.Context, p *plan) (unix int64, words ma
 	return unix, words, err
 }
 
-// restoreOverrides says again what Redis has forgotten: a sale that is paused stays so.
+// restoreOverrides says again what Redis has forgotten: a sale that is paused stays so. A later word stays, also one
+// that an instance said whose sale of this name starts at another time.
 func (b *Schedule) restoreOverrides(ctx context.Context, c *redis.Client, p *plan, words map[string]string) error {
 	for _, s := range p.all {
 		if w, _ := s.read(words[s.Name]); w.at < s.saidAt {

@@ -147,3 +147,37 @@ func TestOverride_SaleIsNotToldOfBeforeItsWordIsRead(t *testing.T) {
 		t.Error("it was not read at the clock")
 	}
 }
+
+// Two instances have different starts of one sale. Neither takes back a later word of the other.
+func TestOverride_LaterWordOnAnotherStartStays(t *testing.T) {
+	r := redistest.Start(t)
+	sales := running("a")
+	other := running("a")
+	other[0].Starts = other[0].Starts.Add(time.Second)
+	first, second := instance(t, r, 0, sales...), instance(t, r, 0, other...)
+	if err := second.Set(t.Context(), "a", On); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the first knows it", func() bool {
+		first.mu.Lock()
+		defer first.mu.Unlock()
+		return first.plan.Load().all[0].saidAt > 0
+	})
+	if err := first.Set(t.Context(), "a", Ended); err != nil {
+		t.Fatal(err)
+	}
+	writes := r.Calls("hset")
+	for range 3 {
+		second.beat(t.Context())
+		first.beat(t.Context())
+	}
+	if n := r.Calls("hset") - writes; n != 0 {
+		t.Errorf("the word was written %d times more", n)
+	}
+	if word := r.Client.HGet(t.Context(), "sluice:shop:sales", "a").Val(); !strings.HasPrefix(word, "ended ") {
+		t.Errorf("the word is %q", word)
+	}
+	if !is(first, "sku-a", reject.Ended) {
+		t.Error("the sale goes on where it was ended")
+	}
+}

@@ -139,10 +139,11 @@ func (w *Writer) fillOne(ctx context.Context, s *SaleStatus, sku string, units i
 	}
 }
 
-// writeStatus writes the status of each SKU whose sale has opened or closed.
+// writeStatus writes the status of each SKU whose sale has opened or closed, while the clocks agree. A sale that has
+// not begun closes what was written here alone: another instance may have opened it by a later file.
 func (w *Writer) writeStatus(ctx context.Context) {
 	writes := w.writes.Load()
-	if !writes.Status || !w.redis.HasStatus() {
+	if _, wrong := w.schedule.Skew(); wrong || !writes.Status || !w.redis.HasStatus() {
 		return
 	}
 	all := w.schedule.All()
@@ -158,6 +159,9 @@ func (w *Writer) writeStatus(ctx context.Context) {
 	for _, s := range all {
 		for _, sku := range s.SKUs {
 			p, ok := w.schedule.Phase([]byte(sku))
+			if _, written := w.open[sku]; !written && p.State == Waiting {
+				continue
+			}
 			skus[sku] = ok && p.State == On
 		}
 	}
