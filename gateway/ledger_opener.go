@@ -85,13 +85,14 @@ func (o *ledgerOpener) Close() {
 func (o *ledgerOpener) run(ctx context.Context) { periodic.Now(ctx, scheduleEvery, o.openDue) }
 
 // openDue visits every SKU whose hours its ledger does not know yet. It gives up for now when the ledgers cannot be
-// reached.
+// reached. While the clocks differ it tells nothing: of the sales of a SKU it could tell the hours of the wrong one.
 func (o *ledgerOpener) openDue(ctx context.Context) {
 	c, now := o.orders.now.Load().Config, o.orders.clocks.Now()
 	if o.orders.Reserver() == nil {
 		return // not before Redis is known to be fit
 	}
-	other := ""
+	_, wrong := o.schedule.Skew()
+	other, away := "", false
 	for i := range c.Sales {
 		for _, sku := range c.Sales[i].SKUs {
 			p, ok := o.schedule.At(now, []byte(sku))
@@ -104,11 +105,12 @@ func (o *ledgerOpener) openDue(ctx context.Context) {
 				other = cmp.Or(other, o.compare(now, p.Sale, sku, told))
 				continue
 			}
+			if wrong || away {
+				continue
+			}
 			if err := o.open(ctx, c, &c.Sales[i], sku, p); err != nil {
 				o.retryAt[sku] = now + scheduleRest
-				if ctx.Err() != nil || !errors.Is(err, ledger.ErrUnknownSKU) && !errors.Is(err, ledger.ErrLost) {
-					return
-				}
+				away = !errors.Is(err, ledger.ErrUnknownSKU) && !errors.Is(err, ledger.ErrLost)
 			}
 		}
 	}
@@ -123,7 +125,10 @@ func (o *ledgerOpener) seenEpoch(sku string) int64 {
 // compare tells of a ledger that has had other hours than told for a while; "" = it has not. The log has it once.
 func (o *ledgerOpener) compare(now int64, name, sku string, told saleHours) string {
 	h, ok := o.orders.Reserver().Last(sku)
-	if !ok || h.Opens == told.opens && h.Closes == told.closes {
+	switch {
+	case !ok:
+		return ""
+	case h.Opens == told.opens && h.Closes == told.closes:
 		delete(o.others, sku)
 		return ""
 	}
@@ -173,7 +178,7 @@ func (o *ledgerOpener) open(ctx context.Context, c *config.Config, s *config.Sal
 			"for new ledgers", "sku", sku, "max_per_user", limit, "limit", has.Limit,
 			"next", fmt.Sprintf("sluice stock set %s %d --limit %d", sku, has.Total, limit))
 	}
-	if _, wrong := o.schedule.Skew(); stocked && !wrong && errors.Is(err, ledger.ErrUnknownSKU) && p.Wait > 0 {
+	if stocked && errors.Is(err, ledger.ErrUnknownSKU) && p.Wait > 0 {
 		var made bool
 		begin := ledger.Opening{Total: int64(units), Limit: int64(limit),
 			Opens: p.Opens, Closes: p.Closes}

@@ -186,6 +186,38 @@ func TestOrdersOpen_OtherHoursOfTheLedgerAreReported(t *testing.T) {
 	})
 }
 
+// Redis' clock is a day ahead when an instance starts. By that clock the sale of tomorrow is next, and its hours would
+// close the ledger today.
+func TestOrdersOpen_HoursAreNotToldByAClockThatIsWrong(t *testing.T) {
+	t.Parallel()
+	redis, turn := redistest.StartWithClock(t)
+	ends := time.Now().Add(time.Hour).Truncate(time.Second)
+	begin := func(c *config.Config) *Gateway {
+		g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(g.Close)
+		return g
+	}
+	c := storetest.Reserving(redis.Addr)
+	c.Upstream.Targets = []string{"http://127.0.0.1:1"}
+	testkit.Must[ledger.Stock](t)(begin(c).Orders().Store.SetTotal(t.Context(), "1001", 3, 0))
+	turn(24 * time.Hour)
+	for name, later := range map[string]time.Duration{"today": 0, "tomorrow": 24 * time.Hour} {
+		c.Sales = append(c.Sales, config.Sale{Name: name, SKUs: []string{"1001"}, Starts: ends.Add(later - 2*time.Hour),
+			Ends: ends.Add(later), BeforeStart: "reject"})
+	}
+	g := begin(c)
+	testkit.Eventually(t, "orders are open", func() bool { return g.Orders().Reserver() != nil })
+	time.Sleep(4 * scheduleEvery) // what must not come has no condition to wait for
+	if s, _, err := g.Orders().Store.ReadStock(t.Context(), "1001"); err != nil || s.Opens != 0 || s.Closes != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	turn(0)
+	closesAt(t, g, ends)
+}
+
 // lockedBuffer is a log that several goroutines write.
 type lockedBuffer struct {
 	mu   sync.Mutex
