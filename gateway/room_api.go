@@ -71,7 +71,7 @@ func changeRoom(ctx context.Context, one *room.Room, c *admin.RoomChange) error 
 		if !ok {
 			return fmt.Errorf(`%w: a state is "open", "hold", "drain" or "off", not %.20q`, admin.ErrInvalid, *c.State)
 		}
-		return one.Store().Set(ctx, room.FieldOverride, word)
+		return one.Set(ctx, room.FieldOverride, word)
 	case c.Rate != nil:
 		if !(*c.Rate >= 0 && *c.Rate <= 1_000_000) {
 			return fmt.Errorf("%w: a rate is 0, for that of the configuration, to 1000000 people a second", admin.ErrInvalid)
@@ -80,12 +80,12 @@ func changeRoom(ctx context.Context, one *room.Room, c *admin.RoomChange) error 
 		if *c.Rate > 0 {
 			text = strconv.FormatFloat(*c.Rate, 'g', -1, 64)
 		}
-		return one.Store().Set(ctx, room.FieldRate, text)
+		return one.Set(ctx, room.FieldRate, text)
 	case c.Message != nil:
 		if len(*c.Message) > maxRoomMessage || !utf8.ValidString(*c.Message) {
 			return fmt.Errorf("%w: a message has at most %d bytes of UTF-8", admin.ErrInvalid, maxRoomMessage)
 		}
-		return one.Store().Set(ctx, room.FieldMessage, *c.Message)
+		return one.Set(ctx, room.FieldMessage, *c.Message)
 	}
 	return drawRoom(ctx, one, *c.Beacon, c.Round)
 }

@@ -58,8 +58,9 @@ type Room struct {
 	*carried
 	record recordCache
 
+	last atomic.Pointer[storeReading] // never nil
+
 	// Of the goroutine alone.
-	last  storeReading
 	none  int     // ticks that have found no room, where Redis was away when this instance started
 	drawn Lottery // that was checked last
 	final *Final  // what it came to; nil = it is wrong
@@ -115,6 +116,7 @@ func New(o Options, keys [][]byte) (*Room, error) {
 	r := &Room{o: o, name: []byte(o.Rules.Name), redis: redisconn.NewBeats(o.Log.With("room", o.Rules.Name),
 		"room: cannot read the room; no more people are called, and no client can join",
 		"room: Redis is reached again")}
+	r.last.Store(&storeReading{})
 	r.parking.most, r.waiters = o.MaxParked, map[*waiter]struct{}{}
 	var err error
 	if r.secret, err = r.secretsOf(keys); err != nil {
@@ -236,7 +238,8 @@ func (r *Room) tick(ctx context.Context) {
 		stock = r.o.Stock()
 	}
 	r.flushUses(ctx)
-	read, err := r.o.Store.Tick(ctx, &r.o.Rules, sale, stock, r.last.State)
+	before := r.last.Load().State
+	read, err := r.o.Store.Tick(ctx, &r.o.Rules, sale, stock, before)
 	if errors.Is(err, ErrNoRoom) && !r.givesWay() {
 		if err = r.create(ctx, sale); err == nil {
 			read, err = r.o.Store.Tick(ctx, &r.o.Rules, sale, stock, nil)
@@ -251,38 +254,50 @@ func (r *Room) tick(ctx context.Context) {
 	r.restore(ctx, &read)
 	r.checkDraw(&read.State.Lottery)
 	read.State.Phase = r.o.Rules.PhaseAt(read.State, read.Override, sale)
-	if c := read.State.Lottery.Commit; c != "" && (r.last.State == nil || r.last.State.Lottery.Commit != c) {
+	if c := read.State.Lottery.Commit; c != "" && (before == nil || before.Lottery.Commit != c) {
 		if r.o.Audit != nil {
 			r.o.Audit(r.o.Rules.Name, c)
 		}
 	}
-	if before := r.last.State; read.Override != "" && (before == nil || r.view.Load().sale.Starts != sale.Starts) {
+	if read.Override != "" && (before == nil || r.view.Load().sale.Starts != sale.Starts) {
 		r.o.Log.Warn("room: a state that an operator has set is in force (off: orders need no pass); "+
 			"to end it: sluice room resume "+r.o.Rules.Name, "room", r.o.Rules.Name, "state", read.Override)
 	}
-	r.last = read
+	r.last.Store(&read)
 	r.publish(read.State, read.Override, sale)
 	r.move(ctx, &read)
 }
 
 // restore has read say what operators have said, as this instance knows it, where Redis has lost that, and tells Redis.
 func (r *Room) restore(ctx context.Context, read *storeReading) {
-	known := &r.last
+	known := r.last.Load()
 	if known.State == nil || known.State.Opened != read.State.Opened || known.said <= read.said {
 		return
 	}
 	read.said, read.Override = known.said, known.Override
 	read.State.Rate, read.State.Message = known.State.Rate, known.State.Message
-	if lost, err := r.o.Store.restore(ctx, read); err == nil && lost { // else the next tick tries again
+	_ = r.set(ctx, *read) // else the next tick tries again
+}
+
+// Set says for an operator what a field is from now on.
+func (r *Room) Set(ctx context.Context, field, value string) error {
+	return r.set(ctx, *r.last.Load(), field, value)
+}
+
+// set is Store.Set. The log has what Redis had lost.
+func (r *Room) set(ctx context.Context, known storeReading, field ...string) error {
+	lost, err := r.o.Store.Set(ctx, known, field...)
+	if lost {
 		r.o.Log.Warn("room: Redis has lost what an operator said; it is as this instance knows it", "room", r.o.Rules.Name,
-			"state", read.Override, "rate", read.State.Rate, "message", read.State.Message)
+			"state", known.Override, "rate", known.State.Rate, "message", known.State.Message)
 	}
+	return err
 }
 
 // givesWay reports whether another instance may know the room that Redis has lost: a new one would cost all their
 // places.
 func (r *Room) givesWay() bool {
-	if r.last.State != nil || !r.redis.Away() || r.none == giveWay {
+	if r.last.Load().State != nil || !r.redis.Away() || r.none == giveWay {
 		return false
 	}
 	r.none++
@@ -291,7 +306,7 @@ func (r *Room) givesWay() bool {
 
 // create makes the room in Redis: a new one, or one that Redis has lost as this instance knows it.
 func (r *Room) create(ctx context.Context, sale Sale) error {
-	known := r.last
+	known := *r.last.Load()
 	if s := known.State; s != nil && s.Ends != 0 && sale.Starts >= s.Ends {
 		known = storeReading{} // that was the sale before
 	}

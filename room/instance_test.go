@@ -267,7 +267,7 @@ func TestRoom_WhatOperatorsSaidOutlastsTheTailOfRedis(t *testing.T) {
 	}
 	say := func(field, value string) {
 		t.Helper()
-		if err := s.Store().Set(t.Context(), field, value); err != nil {
+		if err := s.Set(t.Context(), field, value); err != nil {
 			t.Fatal(err)
 		}
 	}

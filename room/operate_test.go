@@ -16,7 +16,7 @@ func TestRoom_DrainAdmitsNoOneNew(t *testing.T) {
 	s := open(t, redistest.Start(t), nil)
 	s.set(0, 1)
 	s.inPhase(t, LastChance)
-	if err := s.Store().Set(t.Context(), FieldOverride, OverrideDrain); err != nil {
+	if err := s.Set(t.Context(), FieldOverride, OverrideDrain); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, "the word is known", func() bool { return s.view.Load().word == OverrideDrain })
@@ -31,7 +31,7 @@ func TestRoom_OperatorsWordIsObeyed(t *testing.T) {
 	s.inPhase(t, Open)
 	for word, want := range map[string]Phase{OverrideHold: Hold, OverrideDrain: Drain,
 		OverrideOff: Off} {
-		if err := s.Store().Set(t.Context(), FieldOverride, word); err != nil {
+		if err := s.Set(t.Context(), FieldOverride, word); err != nil {
 			t.Fatal(err)
 		}
 		s.inPhase(t, want)
@@ -39,7 +39,7 @@ func TestRoom_OperatorsWordIsObeyed(t *testing.T) {
 			t.Errorf("%s: admits %v", want, got)
 		}
 	}
-	if err := s.Store().Set(t.Context(), FieldOverride, ""); err != nil {
+	if err := s.Set(t.Context(), FieldOverride, ""); err != nil {
 		t.Fatal(err)
 	}
 	s.inPhase(t, Open)
@@ -65,7 +65,7 @@ func TestRoom_WarnsOfAnOperatorsStateThatIsInForce(t *testing.T) {
 	server := redistest.Start(t)
 	first := open(t, server, nil)
 	first.inPhase(t, Open)
-	if err := first.Store().Set(t.Context(), FieldOverride, OverrideOff); err != nil {
+	if err := first.Set(t.Context(), FieldOverride, OverrideOff); err != nil {
 		t.Fatal(err)
 	}
 	first.inPhase(t, Off)

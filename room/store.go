@@ -159,27 +159,28 @@ const (
 	FieldMessage  = "message"
 )
 
-// Set writes one of these fields.
-func (s *Store) Set(ctx context.Context, field, value string) error {
-	reply, err := s.run(ctx, "set", []string{s.keys.room}, 0, 0, field, value)
-	switch {
-	case err != nil:
-		return fmt.Errorf("set %s: %w", field, err)
-	case whole(reply) == 0:
-		return fmt.Errorf("set %s: %w", field, ErrNoRoom)
+// Set writes one of these fields, after what known says where Redis has lost that. Without a field it writes that
+// alone. It reports whether Redis had lost it. An empty known knows nothing.
+func (s *Store) Set(ctx context.Context, known storeReading, field ...string) (lost bool, err error) {
+	args := []any{0, 0, "", "", ""}
+	if known.State != nil {
+		rate := ""
+		if known.State.Rate > 0 {
+			rate = strconv.FormatFloat(known.State.Rate, 'g', -1, 64)
+		}
+		args = []any{known.said, known.State.Opened, known.Override, rate, known.State.Message}
 	}
-	return nil
-}
-
-// restore writes again what an operator has said of the room, where Redis has lost that. It reports whether it had.
-func (s *Store) restore(ctx context.Context, known *storeReading) (lost bool, err error) {
-	rate := ""
-	if known.State.Rate > 0 {
-		rate = strconv.FormatFloat(known.State.Rate, 'g', -1, 64)
+	for _, f := range field {
+		args = append(args, f)
 	}
-	reply, err := s.run(ctx, "set", []string{s.keys.room}, known.said, known.State.Opened,
-		FieldOverride, known.Override, FieldRate, rate, FieldMessage, known.State.Message)
-	return whole(reply) == 1, err
+	reply, err := s.run(ctx, "set", []string{s.keys.room}, args...)
+	if err == nil && whole(reply) < 0 {
+		err = ErrNoRoom
+	}
+	if err != nil {
+		return false, fmt.Errorf("set %v: %w", field[:min(1, len(field))], err)
+	}
+	return whole(reply) == 1, nil
 }
 
 // Why a draw is not made.

@@ -96,7 +96,7 @@ func TestStore_ARedisThatLostAllIsTold(t *testing.T) {
 	if _, err := s.Move(t.Context(), read.State, Move{Calls: 2, Threshold: 1 << 50}, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Set(t.Context(), FieldOverride, OverrideHold); err != nil {
+	if _, err := s.Set(t.Context(), storeReading{}, FieldOverride, OverrideHold); err != nil {
 		t.Fatal(err)
 	}
 	before := s.read(t, rules, sale, nil, read.State)
@@ -116,6 +116,39 @@ func TestStore_ARedisThatLostAllIsTold(t *testing.T) {
 	if a.Opened != b.Opened || a.Issued != b.Issued || a.Threshold != b.Threshold || a.Called != b.Called ||
 		a.Early != b.Early || a.Lottery != b.Lottery || after.Override != OverrideHold || len(b.Steps) != 1 {
 		t.Errorf("%+v, was %+v", b, a)
+	}
+}
+
+// An operator says something before any instance has seen that Redis has lost what was said before.
+func TestStore_AWordSaysAgainWhatRedisHasLost(t *testing.T) {
+	r := redistest.Start(t)
+	sale, rules := around(true), Rules{Draw: true}
+	s := made(t, r, sale)
+	say := func(known storeReading, field, value string) (lost bool) {
+		t.Helper()
+		lost, err := s.Set(t.Context(), known, field, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lost
+	}
+	if err := r.Client.Save(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	say(storeReading{}, FieldOverride, OverrideHold)
+	say(storeReading{}, FieldRate, "3")
+	known := s.read(t, rules, sale, nil, nil)
+	r.Kill()
+	r.Restart()
+	if !say(known, FieldMessage, "soon") {
+		t.Error("nothing was lost")
+	}
+	got := s.read(t, rules, sale, nil, nil)
+	if got.Override != OverrideHold || got.State.Rate != 3 || got.State.Message != "soon" || got.said <= known.said {
+		t.Errorf("%+v %+v", got, got.State)
+	}
+	if say(known, FieldOverride, ""); s.read(t, rules, sale, nil, nil).Override != "" {
+		t.Error("an older reading undoes what was said since")
 	}
 }
 
