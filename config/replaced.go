@@ -121,7 +121,7 @@ var replacements = map[string]string{
 	"stock.redis.breaker_open":    "is gone: the circuit breaker stays open for 1s",
 	"stock.redis.connect_timeout": "is gone: a connection may take as long as stock.redis.timeout, and at least 500ms",
 	"stock.reserve.max_batch":     "is gone: one call of a script has at most 64 orders",
-	"server.read_header_timeout":  "is gone: a header may take half of server.read_timeout; delete this, or set that",
+	"server.read_header_timeout":  "is gone: a header may take half of server.read_timeout, at most 5s; delete this",
 	"server.socket_mode": "is gone: a unix socket has 0660; delete the line, and set server.socket_group, " +
 		"or SocketMode of a socket unit of systemd",
 	"server.write_timeout": "is gone: a client has 30s to take what was written",

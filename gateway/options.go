@@ -142,7 +142,7 @@ func responses(r *config.Responses) reject.Options {
 func serverOptions(c *config.Config, l *limiters, secure *tls.Config, log *slog.Logger) proxy.ServerOptions {
 	s := &c.Server
 	return proxy.ServerOptions{
-		ReadHeaderTimeout: s.ReadTimeout / 2, ReadTimeout: s.ReadTimeout, // the rest is for the body
+		ReadHeaderTimeout: min(s.ReadTimeout/2, 5*time.Second), ReadTimeout: s.ReadTimeout, // the rest is for the body
 		WriteTimeout: writeTimeout, IdleTimeout: s.IdleTimeout,
 		MaxHeader:     int(s.MaxHeaderSize),
 		LenientTarget: s.LenientTarget,
