@@ -270,19 +270,25 @@ func TestOtherStock_IsThatOfReserveOrOfTheShop(t *testing.T) {
 	}
 }
 
-// A file that is written in two steps is read when it is whole.
-func TestConfigFiles_HalfWrittenFileIsNotRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "config.toml")
-	write := func(text string) {
+// oneFile are configuration files of one, at path, which has been read, and what writes it.
+func oneFile(t *testing.T, path string) (s *configFiles, write func(text string)) {
+	write = func(text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+	write("first")
+	s = new(configFiles)
+	s.set([]string{path}, false)
+	s.changed()
+	return s, write
+}
+
+// A file that is written in two steps is read when it is whole.
+func TestConfigFiles_HalfWrittenFileIsNotRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
 	synctest.Test(t, func(t *testing.T) {
-		write("first")
-		var s configFiles
-		s.set([]string{path}, false)
-		s.changed()
+		s, write := oneFile(t, path)
 		var read []string
 		end := s.follow(func() bool { return true }, nil, slog.New(slog.DiscardHandler), func(bool) {
 			text, _ := os.ReadFile(path)
@@ -302,16 +308,8 @@ func TestConfigFiles_HalfWrittenFileIsNotRead(t *testing.T) {
 // With watch_config = false a file is read at SIGHUP alone.
 func TestConfigFiles_FileThatIsNotWatchedIsReadAtSIGHUP(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
-	write := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	synctest.Test(t, func(t *testing.T) {
-		write("first")
-		var s configFiles
-		s.set([]string{path}, false)
-		s.changed()
+		s, write := oneFile(t, path)
 		hangup, read := make(chan os.Signal, 1), 0
 		end := s.follow(func() bool { return false }, hangup, slog.New(slog.DiscardHandler), func(bool) { read++ })
 		write("second")
