@@ -89,6 +89,8 @@ func (w *world) isDead(g *gateway) bool {
 	return w.dead[g.name]
 }
 
+const lastSeed = 2_000_000
+
 // play plays one seed and returns what is wrong.
 func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []string, plan, trace string) {
 	cryptotest.SetGlobalRandom(t, seed)
@@ -199,6 +201,10 @@ func TestSchedules_KeepThePromises(t *testing.T) {
 		out := bufio.NewWriter(f)
 		defer out.Flush()
 		heard = out
+	}
+	if *first+*seeds > lastSeed {
+		t.Fatalf("seeds %d to %d: the last is %d, since each begins at an hour of its own and virtual time ends in 2262",
+			*first, *first+*seeds-1, lastSeed)
 	}
 	if _, ok := bugs[*planted]; !ok && *planted != "" {
 		t.Fatalf("-planted %q: there is no such bug in planted_test.go", *planted)
