@@ -111,7 +111,7 @@ func TestRequire_OnlyTokensThatMeetEveryConditionReachTheShop(t *testing.T) {
 	}
 	none := g.raw(t, complete("POST", "/order", "Accept: application/json\r\nCookie: uid=7"))
 	none.must(t, 401, "unidentified")
-	wants(t, none.body, "token missing: $jwt_sub")
+	wants(t, none.body, "token missing where auth.jwt_from looks: $jwt_sub")
 	if n := shop.arrivals.Load(); n != 2 {
 		t.Errorf("the shop saw %d requests, want the 2 that meet the conditions", n)
 	}

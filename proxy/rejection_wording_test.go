@@ -38,7 +38,7 @@ func TestRejection_PausedAndEndedNeverDenyAReservedOrder(t *testing.T) {
 			o, _ := reserving(&recorder{})
 			o.Schedule = scheduleFunc(func(string, bool) (reject.Reason, time.Duration) { return reason, 0 })
 			_, body, _ := handleOne(t, o, raw)
-			if deniesOrder(body) || !strings.Contains(body, "This request has placed no other order.") {
+			if deniesOrder(body) || !strings.Contains(body, "This request has placed no new order.") {
 				t.Errorf("%v: %s", reason, body)
 			}
 		}

@@ -124,7 +124,7 @@ func (s *stockTarget) recover(cmd *cobra.Command, want *recovery) error {
 			if !cmd.Flags().Changed("from") {
 				add = "add --from FILE|settle|none and --apply"
 			}
-			fmt.Fprintf(want.err, "sluice: nothing was changed; %s; a frozen SKU is %s then (--state)\n", add, want.state)
+			fmt.Fprintf(want.err, "sluice: nothing was changed; %s; the state of a frozen SKU becomes %q (--state)\n", add, want.state)
 		}
 		return err
 	}

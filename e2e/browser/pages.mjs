@@ -8,7 +8,7 @@ import { is, note, play, wrong } from "./stage.mjs";
 // schedule or the ledger rejected it.
 const orders = {
   none: /^(Your order was not placed and you were not charged\.|下单未成功，未产生扣款。)$/,
-  other: /^(This request has placed no other order\.|本次请求没有产生新的订单。)$/,
+  other: /^(This request has placed no new order\.|本次请求没有产生新的订单。)$/,
   unknown: /^(We do not know yet whether your order was placed\. .*|暂时无法确认订单是否成功。.*)$/,
 };
 

@@ -150,7 +150,7 @@ func follow(out io.Writer, gone <-chan struct{}, read func() Report) {
 			r := read()
 			room := ""
 			if r.Room != nil {
-				room = fmt.Sprintf("%-11s  %s joined, ", r.Room.Phase, count(r.Room.Joined))
+				room = fmt.Sprintf("%-11s  %s places, ", r.Room.Phase, count(r.Room.Joined))
 			}
 			fmt.Fprintf(out, "%6s  %s%s of %s sold, %s oversold, %s presses, %s rejected, %s failed, %s in the shop\n",
 				seconds(r.Took), room, count(r.Shop.Orders), count(r.Shop.Units), count(r.Shop.Oversold), count(r.Asked),

@@ -161,8 +161,8 @@ func (o *Report) listSales(c *config.Config) {
 		}
 		o.Info("sale", "%-18s SKUs: %d, %s to %s (%s); %s", s.Name, len(s.SKUs), s.Starts.Format(time.RFC3339),
 			s.Ends.Format(time.RFC3339), s.Ends.Sub(s.Starts), early)
-		if over := time.Since(s.Ends); over > 0 {
-			o.Warn("sale", "%s ended %s ago: its orders are rejected as ended", s.Name, over.Round(time.Second))
+		if time.Now().After(s.Ends) {
+			o.Warn("sale", "%s ended at %s: its orders are rejected as ended", s.Name, s.Ends.Format(time.RFC3339))
 		}
 	}
 	if len(c.Sales) > 0 && c.Stock.Source != "redis" {

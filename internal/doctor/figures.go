@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -70,8 +71,8 @@ func (o *Report) checkMemory(c *config.Config) {
 			break
 		}
 	}
-	o.Warn("stock", "stock.source is \"memory\": for trials; set the stock with sluice stock set --admin, it is "+
-		"forgotten at exit")
+	o.Warn("stock", "stock.source is \"memory\": for trials; set the stock with sluice stock set SKU UNITS --admin %s, it "+
+		"is forgotten at exit", cmp.Or(c.Admin.Listen, "ADDRESS"))
 }
 
 // checkFiles names the files that all users of this machine may write, and those with secrets that others may read.

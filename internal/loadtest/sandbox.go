@@ -53,7 +53,7 @@ func (s *sandbox) load(env func(string) (string, bool)) (c *config.Config, not [
 				s.Until.Sub(now).Round(time.Second))
 		}
 		return nil, nil, c.Errorf(fmt.Sprintf("sale[%d]", i+1),
-			"%q %s: its Redis has better things to do then; run the load test before or after it", sale.Name, when)
+			"%q %s: a load test would slow its Redis; run it before or after the sale", sale.Name, when)
 	}
 	not, err = s.cast(c)
 	return c, not, err

@@ -57,9 +57,9 @@ var messages = [numMessages]struct {
 		"We do not know yet whether your order was placed. Please check your orders before you order again.",
 		"暂时无法确认订单是否成功。请先查看您的订单，不要重复下单。",
 	}},
-	oneOnly: {"one_only", [...]string{"This request has placed no other order.", "本次请求没有产生新的订单。"}},
+	oneOnly: {"one_only", [...]string{"This request has placed no new order.", "本次请求没有产生新的订单。"}},
 	placedBefore: {"placed_before", [...]string{
-		"It was placed, and cancelled later. This request has placed no other order. Order again to get a new one.",
+		"It was placed, and cancelled later. This request has placed no new order. Order again to get a new one.",
 		"此前下单成功，之后被取消。本次请求没有产生新的订单；如仍需购买，请重新下单。",
 	}},
 	notInLine: {"not_in_line", [...]string{"You are not in line.", "您还没有排上队。"}},

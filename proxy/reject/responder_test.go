@@ -138,7 +138,7 @@ func TestResponder_AnswersEveryReasonAsWrittenDown(t *testing.T) {
 // Of an order that was placed and cancelled later no one reads that it was not placed.
 func TestResponder_CancelledOrderThatWasPlaced(t *testing.T) {
 	for lang, want := range map[string]string{
-		"en":    "This order was cancelled. It was placed, and cancelled later. This request has placed no other order.",
+		"en":    "This order was cancelled. It was placed, and cancelled later. This request has placed no new order.",
 		"zh-CN": "该订单已取消。此前下单成功，之后被取消。本次请求没有产生新的订单",
 	} {
 		_, body := ask(t, responder(t, nil), Case{Reason: Released, MayHaveOrdered: true, AcceptLanguage: []byte(lang)})

@@ -80,7 +80,7 @@ func New(o Options, sales []Sale) (*Schedule, error) {
 	}
 	b := &Schedule{o: o, link: o.Link, wordsKey: o.Name.Key("sales"), beats: redisconn.NewBeats(o.Log,
 		"cannot reach Redis; sales begin and end by the schedule, and by what operators said before",
-		"Redis is reached again; what operators say of sales counts")}
+		"Redis is reached again; operators' words on sales are read")}
 	b.useLocalClock()
 	b.Use(sales)
 	ctx, stop := context.WithCancel(context.Background())
