@@ -61,8 +61,8 @@ type Gateway struct {
 	Stock      *stockgate.Gate  // nil likewise
 	Store      stores.Store     // nil likewise
 	schedule   *sale.Schedule
-	writer     *sale.Writer               // of sales, into the shop's keys; nil without Redis
-	feedback   *stockgate.SoldOutFeedback // of the shop
+	writer     atomic.Pointer[sale.Writer] // of sales, into the shop's keys; nil without Redis
+	feedback   *stockgate.SoldOutFeedback  // of the shop
 	orders     atomic.Pointer[orderLedger]
 	queue      atomic.Pointer[orderQueue] // nil while no order waits until it is delivered
 	rooms      *rooms

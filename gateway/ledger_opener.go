@@ -85,7 +85,8 @@ func (o *ledgerOpener) Close() {
 func (o *ledgerOpener) run(ctx context.Context) { periodic.Now(ctx, scheduleEvery, o.openDue) }
 
 // openDue visits every SKU whose hours its ledger does not know yet. It gives up for now when the ledgers cannot be
-// reached. While the clocks differ it tells nothing: of the sales of a SKU it could tell the hours of the wrong one.
+// reached. While the clocks differ it tells the hours of sales that have begun alone: by a wrong clock another sale of
+// the SKU could be next.
 func (o *ledgerOpener) openDue(ctx context.Context) {
 	c, now := o.orders.now.Load().Config, o.orders.clocks.Now()
 	if o.orders.Reserver() == nil {
@@ -105,7 +106,7 @@ func (o *ledgerOpener) openDue(ctx context.Context) {
 				other = cmp.Or(other, o.compare(now, p.Sale, sku, told))
 				continue
 			}
-			if wrong || away {
+			if away || wrong && !p.Begun {
 				continue
 			}
 			if err := o.open(ctx, c, &c.Sales[i], sku, p); err != nil {
@@ -197,6 +198,8 @@ func (o *ledgerOpener) open(ctx context.Context, c *config.Config, s *config.Sal
 		}
 		// A ledger that is behind what was seen of it begins a later epoch when it opens.
 		o.written[sku] = writtenHours{saleHours{p.Opens, p.Closes, units, limit}, max(has.Epoch, o.seenEpoch(sku))}
+		delete(o.missed, sku)
+		delete(o.reported, sku)
 		o.track(sku, has.StockVersion)
 		return nil
 	}

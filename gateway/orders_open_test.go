@@ -218,6 +218,23 @@ func TestOrdersOpen_HoursAreNotToldByAClockThatIsWrong(t *testing.T) {
 	closesAt(t, g, ends)
 }
 
+// A sale that has begun is extended while the clocks differ. Its ledger must not close at the former end.
+func TestOrdersOpen_HoursOfASaleThatHasBegunAreToldWhileTheClocksDiffer(t *testing.T) {
+	t.Parallel()
+	redis, turn := redistest.StartWithClock(t)
+	ends := time.Now().Add(time.Hour).Truncate(time.Second)
+	g := onSale(t, redis.Addr, ends, &lockedBuffer{})
+	defer g.Close()
+	testkit.Must[ledger.Stock](t)(g.Orders().Store.SetTotal(t.Context(), "1001", 3, 0))
+	closesAt(t, g, ends)
+	turn(3 * time.Second)
+	testkit.Eventually(t, "the clocks differ", func() bool { _, wrong := g.schedule.Skew(); return wrong })
+	if err := g.Apply(extended(g, ends.Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	closesAt(t, g, ends.Add(time.Hour))
+}
+
 // lockedBuffer is a log that several goroutines write.
 type lockedBuffer struct {
 	mu   sync.Mutex

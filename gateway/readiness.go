@@ -109,10 +109,15 @@ func (g *Gateway) replicaCheck() (string, admin.Health) {
 	return strings.Join(told, "; "), health
 }
 
-// salesCheck tells of the hours of ledgers, and of the clocks. A ledger with other hours is never a reason to send
-// shoppers elsewhere: all instances share it.
+// salesCheck tells of the clocks, and of the hours of ledgers and the status in the shop's keys where another instance
+// has written others. These are never a reason to send shoppers elsewhere: all instances share them.
 func (g *Gateway) salesCheck() (string, admin.Health) {
 	detail, health := g.clockCheck()
+	if w := g.writer.Load(); w != nil && health == admin.Healthy {
+		if other := w.OtherStatus(); other != "" {
+			return other, admin.Degraded
+		}
+	}
 	if o := g.Orders(); o != nil && health == admin.Healthy {
 		if other := o.otherHours.Load(); other != nil && *other != "" {
 			return *other, admin.Degraded

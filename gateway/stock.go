@@ -113,11 +113,12 @@ func (g *Gateway) buildStock(r *runtime) (err error) {
 		g.schedule.Use(stores.SalesOf(next))
 		switch {
 		case g.redis == nil:
-		case g.writer == nil:
-			g.writer = sale.NewWriter(g.schedule, g.redis, g.writesBack(r), g.log)
-			g.onClose(g.writer.Close)
+		case g.writer.Load() == nil:
+			w := sale.NewWriter(g.schedule, g.redis, g.writesBack(r), g.log)
+			g.writer.Store(w)
+			g.onClose(w.Close)
 		default:
-			g.writer.Use(g.writesBack(r))
+			g.writer.Load().Use(g.writesBack(r))
 		}
 	})
 	return nil

@@ -100,8 +100,8 @@ func TestSetStatus_WritesEachChangeOnce(t *testing.T) {
 			shape.o.StatusOpen, shape.o.StatusClosed = []string{"1", "on"}, "0"
 			s := dial(t, server, shape.o)
 			if name != "key" {
-				if _, written, err := s.SetStatus(t.Context(), "x", true, 0); err == nil || written {
-					t.Errorf("without the hash: %v, %v", written, err)
+				if m, err := s.SetStatus(t.Context(), "x", layout.StatusChange{Open: true}); err == nil || m.Written {
+					t.Errorf("without the hash: %+v, %v", m, err)
 				}
 			}
 			if _, err := s.Fill(t.Context(), "x", layout.Filling{Sale: "monday", Units: 3, Write: true}); err != nil {
@@ -112,9 +112,9 @@ func TestSetStatus_WritesEachChangeOnce(t *testing.T) {
 				value         any
 			}{{false, false, nil}, {true, true, "1"}, {true, false, "1"}, {false, true, "0"}, {false, false, "0"},
 				{true, true, "1"}} {
-				_, written, err := s.SetStatus(t.Context(), "x", step.open, 0)
-				if err != nil || written != step.written {
-					t.Fatalf("step %d: %v, %v", i, written, err)
+				m, err := s.SetStatus(t.Context(), "x", layout.StatusChange{Open: step.open})
+				if err != nil || m.Written != step.written || m.Open != step.open {
+					t.Fatalf("step %d: %+v, %v", i, m, err)
 				}
 				if got := server.Client.Do(t.Context(), shape.read...).Val(); got != step.value {
 					t.Errorf("step %d: it is %v, want %v", i, got, step.value)

@@ -169,13 +169,13 @@ func (r *Redis) HasStatus() bool { return r.layout.Load().HasStatus() }
 func (r *Redis) SharesStatus() bool { return r.layout.Load().SharesStatus() }
 
 // SetStatus writes whether sku is on sale: see layout.SetStatus.
-func (r *Redis) SetStatus(ctx context.Context, sku string, open bool, known int64) (n int64, written bool, err error) {
+func (r *Redis) SetStatus(ctx context.Context, sku string, want layout.StatusChange) (m layout.StatusMark, err error) {
 	l := r.layout.Load()
 	err = r.call(ctx, r.link.To(l.StatusKey(sku)), set, func(ctx context.Context, c *redis.Client) error {
-		n, written, err = l.SetStatus(ctx, c, sku, open, known)
+		m, err = l.SetStatus(ctx, c, sku, want)
 		return err
 	})
-	return n, written, err
+	return m, err
 }
 
 func bySKU(a, b Stock) int { return strings.Compare(a.SKU, b.SKU) }

@@ -29,6 +29,7 @@ type Phase struct {
 	Opens  int64         // Unix ms: when it opens, or has opened
 	Closes int64         // Unix ms
 	Wait   time.Duration // until it opens, of Waiting
+	Begun  bool          // on this instance, while the clocks agreed
 	pass   bool
 }
 
@@ -122,7 +123,8 @@ func (b *Schedule) Phase(sku []byte) (Phase, bool) { return b.At(b.o.Now(), sku)
 
 // at is where the sale stands at a time of the shared clock.
 func (s *saleState) at(at int64, wrong bool) Phase {
-	p := Phase{Sale: s.Name, Opens: s.starts / 1e6, Closes: s.ends / 1e6, pass: s.Pass, State: State(s.said.Load())}
+	p := Phase{Sale: s.Name, Opens: s.starts / 1e6, Closes: s.ends / 1e6, pass: s.Pass, State: State(s.said.Load()),
+		Begun: s.begun.Load()}
 	switch {
 	case p.State == Ended, at >= s.ends:
 		p.State = Ended

@@ -3,6 +3,7 @@ package sale
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -39,13 +40,16 @@ type Writer struct {
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 
+	otherStatus atomic.Pointer[string] // nil = none
+
 	// Of the goroutine alone. What was written was written into the keys of this layout.
 	layout *layout.Layout
 	// By SKU, or by sale and SKU.
 	open    map[string]writtenStatus // a SKU that is missing has none
-	marked  map[string]bool          // Redis knows that the stock was written, or was there
-	retryAt map[string]time.Time     // a write that failed is not repeated before
-	logged  map[string]bool          // the log has its error
+	others  map[string]otherStatus
+	marked  map[string]bool      // Redis knows that the stock was written, or was there
+	retryAt map[string]time.Time // a write that failed is not repeated before
+	logged  map[string]bool      // the log has its error
 }
 
 // writtenStatus is a status of which Redis had the mark at a time.
@@ -55,10 +59,19 @@ type writtenStatus struct {
 	at   time.Time
 }
 
+// otherStatus is a status that another instance has written, and since when it is seen.
+type otherStatus struct {
+	since  time.Time
+	open   bool
+	logged bool
+}
+
 const (
 	lookEvery    = 250 * time.Millisecond
 	verifyEvery  = 5 * time.Second
-	mostVerified = 50 // SKUs of one look
+	mostVerified = 50               // SKUs of one look
+	keptOpen     = 30 * time.Second // an instance that keeps a SKU open says so more often
+	otherFor     = 5 * time.Second  // another status is reported then: not all instances are reloaded at once
 	retryAfter   = 2 * time.Second
 	writeTimeout = time.Second
 	keepMark     = 24 * time.Hour // behind the end of a sale: a sale of its name is not filled again
@@ -87,7 +100,7 @@ func (w *Writer) run(ctx context.Context) {
 	periodic.Now(ctx, lookEvery, func(ctx context.Context) {
 		if l := w.redis.Layout(); l != w.layout {
 			w.layout, w.open, w.marked = l, map[string]writtenStatus{}, map[string]bool{}
-			w.retryAt, w.logged = map[string]time.Time{}, map[string]bool{}
+			w.retryAt, w.logged, w.others = map[string]time.Time{}, map[string]bool{}, map[string]otherStatus{}
 		}
 		w.fill(ctx)
 		w.writeStatus(ctx)
@@ -139,11 +152,13 @@ func (w *Writer) fillOne(ctx context.Context, s *SaleStatus, sku string, units i
 	}
 }
 
-// writeStatus writes the status of each SKU whose sale has opened or closed, while the clocks agree. A sale that has
-// not begun closes what was written here alone: another instance may have opened it by a later file.
+// writeStatus writes the status of each SKU whose sale has opened or closed; while the clocks differ, only of sales that
+// have begun. A sale that has not begun closes what was written here. What another instance has opened it closes only
+// once none has kept it open for a while: that one may have a later file.
 func (w *Writer) writeStatus(ctx context.Context) {
 	writes := w.writes.Load()
-	if _, wrong := w.schedule.Skew(); wrong || !writes.Status || !w.redis.HasStatus() {
+	if !writes.Status || !w.redis.HasStatus() {
+		w.otherStatus.Store(nil)
 		return
 	}
 	all := w.schedule.All()
@@ -155,22 +170,22 @@ func (w *Writer) writeStatus(ctx context.Context) {
 		}
 		return
 	}
-	skus := map[string]bool{} // whether each is on sale
+	skus := map[string]Phase{}
+	_, wrong := w.schedule.Skew()
 	for _, s := range all {
 		for _, sku := range s.SKUs {
-			p, ok := w.schedule.Phase([]byte(sku))
-			if _, written := w.open[sku]; !written && p.State == Waiting {
-				continue
+			if p, ok := w.schedule.Phase([]byte(sku)); ok && (p.Begun || !wrong) {
+				skus[sku] = p
 			}
-			skus[sku] = ok && p.State == On
 		}
 	}
+	maps.DeleteFunc(w.others, func(sku string, _ otherStatus) bool { _, ok := skus[sku]; return !ok })
 	verified := 0
 	for _, sku := range w.longestAgo(skus) {
 		if !w.due(sku) {
 			continue
 		}
-		want := skus[sku]
+		want := skus[sku].State == On
 		if want && writes.Ended != nil {
 			ended, known := writes.Ended(ctx, sku)
 			if !known { // the status stays as it is
@@ -184,33 +199,79 @@ func (w *Writer) writeStatus(ctx context.Context) {
 		if again && (was.n == 0 || time.Since(was.at) < verifyEvery || verified == mostVerified) {
 			continue
 		}
-		known := int64(0)
-		if again {
-			known = was.n
+		change := layout.StatusChange{Open: want}
+		switch {
+		case again:
+			change.Known = was.n
 			verified++
+		case !ok && skus[sku].State == Waiting:
+			change.Patience = keptOpen
 		}
-		n, written := int64(0), false
+		var mark layout.StatusMark
 		w.logged[sku] = w.logged[sku] || again // an error then is that Redis is away, which the log has
 		err := w.try(ctx, sku, sku, func(ctx context.Context) (err error) {
-			n, written, err = w.redis.SetStatus(ctx, sku, want, known)
+			mark, err = w.redis.SetStatus(ctx, sku, change)
 			return err
 		})
 		if err != nil {
 			continue
 		}
-		w.open[sku] = writtenStatus{want, n, time.Now()}
+		w.compare(sku, want, mark.Open)
+		if mark.Open && change.Patience > 0 {
+			w.retryAt[sku] = time.Now().Add(verifyEvery)
+			continue
+		}
+		w.open[sku] = writtenStatus{want, mark.Writes, time.Now()}
 		switch {
-		case written && again:
+		case mark.Written && again:
 			w.log.Warn("sale: Redis has lost the status; it is written into the shop's key again", "sku", sku,
 				"on_sale", want)
-		case written:
+		case mark.Written:
 			w.log.Info("sale: status written into the shop's key", "sku", sku, "on_sale", want)
+		}
+	}
+	w.report()
+}
+
+// compare notes since when another instance has written another status than this one wants.
+func (w *Writer) compare(sku string, want, open bool) {
+	if want == open {
+		delete(w.others, sku)
+	} else if _, seen := w.others[sku]; !seen {
+		w.others[sku] = otherStatus{since: time.Now(), open: open}
+	}
+}
+
+// report tells of a status of another instance that has stayed for a while. The log has each once.
+func (w *Writer) report() {
+	w.otherStatus.Store(nil)
+	for _, sku := range slices.Sorted(maps.Keys(w.others)) {
+		o := w.others[sku]
+		if time.Since(o.since) < otherFor {
+			continue
+		}
+		words := map[bool]string{true: "on sale", false: "not on sale"}
+		text := fmt.Sprintf("another instance has written into the shop's key that %q is %s, and by this one it is %s: make "+
+			"the files the same, and restart this instance", sku, words[o.open], words[!o.open])
+		w.otherStatus.CompareAndSwap(nil, &text)
+		if !o.logged {
+			o.logged = true
+			w.others[sku] = o
+			w.log.Warn("sale: " + text)
 		}
 	}
 }
 
+// OtherStatus tells of a status that another instance has written and that is not that of this one; "" = there is none.
+func (w *Writer) OtherStatus() string {
+	if text := w.otherStatus.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
 // longestAgo are the SKUs, those first whose status was written or verified the longest ago.
-func (w *Writer) longestAgo(skus map[string]bool) []string {
+func (w *Writer) longestAgo(skus map[string]Phase) []string {
 	return slices.SortedFunc(maps.Keys(skus), func(a, b string) int {
 		return cmp.Or(w.open[a].at.Compare(w.open[b].at), cmp.Compare(a, b))
 	})
