@@ -58,9 +58,11 @@ type Room struct {
 	*carried
 	record recordCache
 
-	last atomic.Pointer[storeReading] // never nil
+	last  atomic.Pointer[storeReading] // never nil
+	heard heard
 
 	// Of the goroutine alone.
+	ticks bool    // it has read the room: one that takes the place of another begins with what that one has read
 	none  int     // ticks that have found no room, where Redis was away when this instance started
 	drawn Lottery // that was checked last
 	final *Final  // what it came to; nil = it is wrong
@@ -133,6 +135,9 @@ func New(o Options, keys [][]byte) (*Room, error) {
 	if b := o.Before; b != nil {
 		v := b.view.Load()
 		state, word, sale = v.state, v.word, v.sale
+		r.last.Store(b.last.Load())
+		r.heard.take(b.heard.get())
+		o.Store.heard(b.o.Store.heard(issue{}))
 		r.carried, r.final, r.drawn, r.o.Before = b.carried, v.final, v.state.Lottery, nil
 	}
 	r.publish(state, word, sale)
@@ -239,6 +244,9 @@ func (r *Room) tick(ctx context.Context) {
 	}
 	r.flushUses(ctx)
 	before := r.last.Load().State
+	if !r.ticks {
+		before = nil
+	}
 	read, err := r.o.Store.Tick(ctx, &r.o.Rules, sale, stock, before)
 	if errors.Is(err, ErrNoRoom) && !r.givesWay() {
 		if err = r.create(ctx, sale); err == nil {
@@ -264,34 +272,9 @@ func (r *Room) tick(ctx context.Context) {
 			"to end it: sluice room resume "+r.o.Rules.Name, "room", r.o.Rules.Name, "state", read.Override)
 	}
 	r.last.Store(&read)
+	r.ticks = true
 	r.publish(read.State, read.Override, sale)
 	r.move(ctx, &read)
-}
-
-// restore has read say what operators have said, as this instance knows it, where Redis has lost that, and tells Redis.
-func (r *Room) restore(ctx context.Context, read *storeReading) {
-	known := r.last.Load()
-	if known.State == nil || known.State.Opened != read.State.Opened || known.said <= read.said {
-		return
-	}
-	read.said, read.Override = known.said, known.Override
-	read.State.Rate, read.State.Message = known.State.Rate, known.State.Message
-	_ = r.set(ctx, *read) // else the next tick tries again
-}
-
-// Set says for an operator what a field is from now on.
-func (r *Room) Set(ctx context.Context, field, value string) error {
-	return r.set(ctx, *r.last.Load(), field, value)
-}
-
-// set is Store.Set. The log has what Redis had lost.
-func (r *Room) set(ctx context.Context, known storeReading, field ...string) error {
-	lost, err := r.o.Store.Set(ctx, known, field...)
-	if lost {
-		r.o.Log.Warn("room: Redis has lost what an operator said; it is as this instance knows it", "room", r.o.Rules.Name,
-			"state", known.Override, "rate", known.State.Rate, "message", known.State.Message)
-	}
-	return err
 }
 
 // givesWay reports whether another instance may know the room that Redis has lost: a new one would cost all their

@@ -294,6 +294,59 @@ func TestRoom_WhatOperatorsSaidOutlastsTheTailOfRedis(t *testing.T) {
 	}
 }
 
+// An operator has the answer of a word, and Redis loses it before the instance has read the room again.
+func TestRoom_AWordIsKnownAtOnceWhereItWasSaid(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	s := open(t, r, nil)
+	s.inPhase(t, Open)
+	if err := r.Client.Save(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Set(t.Context(), FieldOverride, OverrideHold); err != nil {
+		t.Fatal(err)
+	}
+	r.Kill()
+	r.Restart()
+	s.inPhase(t, Hold)
+	open(t, r, nil).inPhase(t, Hold)
+}
+
+// A reload puts another Room in the place of one while Redis is away, which then comes back without anything.
+func TestRoom_AReloadWhileRedisIsAwayForgetsNothing(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	s := open(t, r, nil)
+	s.inPhase(t, Open)
+	(&person{user: "a"}).ask(t, s, true, "join", "")
+	testkit.Eventually(t, "the number is known", func() bool { return s.view.Load().state.Issued == 1 })
+	if err := s.Set(t.Context(), FieldOverride, OverrideHold); err != nil {
+		t.Fatal(err)
+	}
+	s.inPhase(t, Hold)
+	opened := s.view.Load().state.Opened
+	r.Kill()
+	next := open(t, r, func(o *Options) { o.Before = s.Room })
+	s.Retire()
+	r.Restart()
+	if err := r.Client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the room is there again", func() bool {
+		return r.Client.Exists(t.Context(), next.o.Store.keys.room).Val() == 1
+	})
+	next.inPhase(t, Hold)
+	testkit.Eventually(t, "nothing is forgotten", func() bool {
+		state := next.view.Load().state
+		return state.Opened == opened && state.Issued == 1 && next.view.Load().word == OverrideHold
+	})
+	later := open(t, r, nil)
+	later.inPhase(t, Hold)
+	if got := later.view.Load().state; got.Opened != opened || got.Issued != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestRoom_WhoComesTooLateGetsANewNumber(t *testing.T) {
 	t.Parallel()
 	s := open(t, redistest.Start(t), func(o *Options) { o.Rules.ClaimWithin = 5 * time.Second })

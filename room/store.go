@@ -152,37 +152,6 @@ func withUsers(users []string, first ...any) []any {
 	return first
 }
 
-// Fields that an operator sets.
-const (
-	FieldOverride = "word" // OverrideHold, OverrideDrain, OverrideOff; "" = the room goes by itself
-	FieldRate     = "rate" // calls a second; "" = as configured
-	FieldMessage  = "message"
-)
-
-// Set writes one of these fields, after what known says where Redis has lost that. Without a field it writes that
-// alone. It reports whether Redis had lost it. An empty known knows nothing.
-func (s *Store) Set(ctx context.Context, known storeReading, field ...string) (lost bool, err error) {
-	args := []any{0, 0, "", "", ""}
-	if known.State != nil {
-		rate := ""
-		if known.State.Rate > 0 {
-			rate = strconv.FormatFloat(known.State.Rate, 'g', -1, 64)
-		}
-		args = []any{known.said, known.State.Opened, known.Override, rate, known.State.Message}
-	}
-	for _, f := range field {
-		args = append(args, f)
-	}
-	reply, err := s.run(ctx, "set", []string{s.keys.room}, args...)
-	if err == nil && whole(reply) < 0 {
-		err = ErrNoRoom
-	}
-	if err != nil {
-		return false, fmt.Errorf("set %v: %w", field[:min(1, len(field))], err)
-	}
-	return whole(reply) == 1, nil
-}
-
 // Why a draw is not made.
 var (
 	ErrDrawn    = errors.New("the draw was made before")

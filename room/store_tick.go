@@ -25,7 +25,7 @@ type KnownStock struct {
 type storeReading struct {
 	State    *State
 	Override string  // of an operator
-	said     int64   // the number of what operators have said: Override, and the rate and message of State
+	said     said    // what operators have said: Override, and the rate and message of State
 	Seed     string  // in hexadecimal digits; a secret until the draw
 	Credit   float64 // calls that the rate allows beside those since MovedAt
 	MovedAt  int64   // Unix ms; 0 = never
@@ -150,8 +150,11 @@ func readFields(fields []string) fullReading {
 		"claimed": &s.Claimed,
 		"used":    &s.Used, "expired": &s.Expired, "free": &s.Free, "held": &s.Held, "returns": &s.Returns,
 		"round": &s.Lottery.BeaconRound, "due": &s.Lottery.BeaconAt, "period": &r.period,
-		"redrawn": &s.Lottery.Redrawn, "moves": &s.Moves, "moved_at": &r.MovedAt, "stock_at": &r.stockAt, "said": &r.said}
-	words := map[string]*string{"word": &r.Override, "message": &s.Message, "seed": &r.Seed, "commit": &s.Lottery.Commit,
+		"redrawn": &s.Lottery.Redrawn, "moves": &s.Moves, "moved_at": &r.MovedAt, "stock_at": &r.stockAt}
+	for i, field := range saidFields {
+		numbers["said_"+field] = &r.said.number[i]
+	}
+	words := map[string]*string{"word": &r.said.values[0], "rate": &r.said.values[1], "message": &r.said.values[2], "seed": &r.Seed, "commit": &s.Lottery.Commit,
 		"key": &s.Lottery.BeaconKey, "beacon": &s.Lottery.Beacon, "drawn_by": &s.Lottery.DrawnBy}
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, value := fields[i], fields[i+1]
@@ -164,12 +167,12 @@ func readFields(fields []string) fullReading {
 			if class, err := strconv.Atoi(name[1:]); err == nil && class >= 0 && class < WaitClasses {
 				s.Waits[class] = whole(value)
 			}
-		case name == "rate":
-			s.Rate, _ = strconv.ParseFloat(value, 64) // what is no number is none
 		case name == "credit":
 			r.Credit, _ = strconv.ParseFloat(value, 64)
 		}
 	}
+	r.said.opened = s.Opened
+	r.obey(r.said)
 	return r
 }
 
@@ -253,7 +256,14 @@ func (r *storeReading) fields(sale Sale) []any {
 	if s == nil {
 		return fields
 	}
-	fields = append(fields, "said", r.said)
+	for i, field := range saidFields {
+		if r.said.values[i] != "" {
+			fields = append(fields, field, r.said.values[i])
+		}
+		if r.said.number[i] > 0 {
+			fields = append(fields, "said_"+field, r.said.number[i])
+		}
+	}
 	for _, f := range []struct {
 		name  string
 		value int64
@@ -275,14 +285,11 @@ func (r *storeReading) fields(sale Sale) []any {
 	if s.Early > 0 || s.Lottery.DrawnBy != "" {
 		fields = append(fields, "early", s.Early)
 	}
-	for _, f := range [][2]string{{"word", r.Override}, {"message", s.Message}, {"seed", r.Seed},
+	for _, f := range [][2]string{{"seed", r.Seed},
 		{"commit", s.Lottery.Commit}, {"beacon", s.Lottery.Beacon}, {"drawn_by", s.Lottery.DrawnBy}} {
 		if f[1] != "" {
 			fields = append(fields, f[0], f[1])
 		}
-	}
-	if s.Rate > 0 {
-		fields = append(fields, "rate", s.Rate)
 	}
 	return fields
 }

@@ -96,7 +96,7 @@ func TestStore_ARedisThatLostAllIsTold(t *testing.T) {
 	if _, err := s.Move(t.Context(), read.State, Move{Calls: 2, Threshold: 1 << 50}, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Set(t.Context(), storeReading{}, FieldOverride, OverrideHold); err != nil {
+	if _, _, err := s.Set(t.Context(), said{}, FieldOverride, OverrideHold); err != nil {
 		t.Fatal(err)
 	}
 	before := s.read(t, rules, sale, nil, read.State)
@@ -124,27 +124,32 @@ func TestStore_AWordSaysAgainWhatRedisHasLost(t *testing.T) {
 	r := redistest.Start(t)
 	sale, rules := around(true), Rules{Draw: true}
 	s := made(t, r, sale)
-	say := func(known storeReading, field, value string) (lost bool) {
+	say := func(known said, field, value string) (now said, lost bool) {
 		t.Helper()
-		lost, err := s.Set(t.Context(), known, field, value)
+		now, lost, err := s.Set(t.Context(), known, field, value)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return lost
+		return now, lost
 	}
 	if err := r.Client.Save(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	say(storeReading{}, FieldOverride, OverrideHold)
-	say(storeReading{}, FieldRate, "3")
-	known := s.read(t, rules, sale, nil, nil)
+	known := said{opened: s.read(t, rules, sale, nil, nil).State.Opened}
+	known, _ = say(known, FieldOverride, OverrideHold)
+	known, _ = say(known, FieldRate, "3")
+	if read := s.read(t, rules, sale, nil, nil); read.said != known {
+		t.Fatalf("%+v, was said %+v", read.said, known)
+	}
 	r.Kill()
 	r.Restart()
-	if !say(known, FieldMessage, "soon") {
+	say(said{}, FieldMessage, "now") // by an instance that knows nothing
+	now, lost := say(known, FieldMessage, "soon")
+	if !lost {
 		t.Error("nothing was lost")
 	}
 	got := s.read(t, rules, sale, nil, nil)
-	if got.Override != OverrideHold || got.State.Rate != 3 || got.State.Message != "soon" || got.said <= known.said {
+	if got.Override != OverrideHold || got.State.Rate != 3 || got.State.Message != "soon" || got.said != now {
 		t.Errorf("%+v %+v", got, got.State)
 	}
 	if say(known, FieldOverride, ""); s.read(t, rules, sale, nil, nil).Override != "" {
