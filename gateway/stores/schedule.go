@@ -116,6 +116,8 @@ func (s Sales) Set(ctx context.Context, name, state string) error {
 	to := map[string]sale.State{"on": sale.On, "paused": sale.Paused, "ended": sale.Ended}[state]
 	if err := s.Schedule.Set(ctx, name, to); errors.Is(err, sale.ErrNoSale) {
 		return fmt.Errorf("sale %q %w", name, admin.ErrNotConfigured)
+	} else if errors.Is(err, sale.ErrEnded) {
+		return told{err, admin.ErrConflict}
 	} else if err != nil {
 		return err
 	}

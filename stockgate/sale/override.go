@@ -12,10 +12,10 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-// What operators have said lies in one hash: the name of a sale -> "on AT", "paused AT", or "ended BEGAN AT". BEGAN is
-// when the sale that is ended began (Unix ns), since another sale may have its name one day. AT is when it was said
-// (Unix ms): the later word counts, so that a Redis that has lost the last one, in a fail-over, says nothing new. A
-// missing word is none.
+// What operators have said lies in one hash: the name of a sale -> "on AT" or "paused AT", where AT is when it was said
+// (Unix ms): the later word counts, so that a Redis that has lost the last one, in a fail-over, says nothing new. And
+// "START NAME" -> "ended AT": the sale of this name that starts then (Unix ns) has ended for good. Another sale may have
+// its name one day. A missing word is none.
 
 // override is what an operator has said.
 type override struct {
@@ -23,8 +23,11 @@ type override struct {
 	at int64 // Unix ms of the shared clock; 0 = no override
 }
 
-// ErrNoSale is the cause when a sale is not configured.
-var ErrNoSale = errors.New("no such sale")
+// Why an operator's word is not taken.
+var (
+	ErrNoSale = errors.New("no such sale")
+	ErrEnded  = errors.New("it has ended, and does not open again; write a new [[sale]] with another start")
+)
 
 // Set says for all instances where a sale stands from now on: On, Paused, or Ended for good. This one knows it at once,
 // the others with their next beats.
@@ -35,10 +38,13 @@ func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 	if s == nil {
 		return fmt.Errorf("%s %q: %w", to, name, ErrNoSale)
 	}
+	if to != Ended && s.ended() {
+		return fmt.Errorf("%s %q: %w", to, name, ErrEnded)
+	}
 	said := override{to, max(b.Wall().UnixMilli(), s.saidAt+1)}
 	if b.link != nil {
 		err := b.link.To(b.wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-			return c.HSet(ctx, b.wordsKey, name, s.write(said)).Err()
+			return c.HSet(ctx, b.wordsKey, s.word(said)).Err()
 		}, redisconn.Unanswered)
 		if err != nil {
 			return fmt.Errorf("%s %q: %w", to, name, err)
@@ -57,12 +63,18 @@ func (p *plan) saleNamed(name string) *saleState {
 	return nil
 }
 
-func (s *saleState) write(w override) string {
+func (s *saleState) ended() bool { return State(s.said.Load()) == Ended }
+
+// word is the field and the value of a word.
+func (s *saleState) word(w override) []string {
 	if w.to == Ended {
-		return fmt.Sprintf("ended %d %d", s.starts, w.at)
+		return []string{s.endField(), fmt.Sprintf("ended %d", w.at)}
 	}
-	return fmt.Sprintf("%s %d", w.to, w.at)
+	return []string{s.Name, fmt.Sprintf("%s %d", w.to, w.at)}
 }
+
+// endField has the word that this sale has ended, and no other of its name.
+func (s *saleState) endField() string { return strconv.FormatInt(s.starts, 10) + " " + s.Name }
 
 // applyOverride takes in what an operator said. mu is held.
 func (s *saleState) applyOverride(w override, b *Schedule) {
@@ -102,7 +114,7 @@ func (b *Schedule) update(ctx context.Context, p *plan) {
 	case err == nil:
 		b.updateClock(unix, began, b.o.Now())
 		for _, s := range p.all {
-			if w, ok := s.read(words[s.Name]); ok && w.at >= s.saidAt {
+			if w, ok := s.read(words); ok && (w.to == Ended || w.at >= s.saidAt && !s.ended()) {
 				s.applyOverride(w, b)
 			}
 		}
@@ -112,24 +124,23 @@ func (b *Schedule) update(ctx context.Context, p *plan) {
 	b.logTransitions(p)
 }
 
-// read understands a word. ok is false for one that is not there, and for one about a sale that began at another time;
-// that has a time, too.
-func (s *saleState) read(text string) (w override, ok bool) {
+// read understands the words on a sale. An end counts more than any other word. ok is false where there is none.
+func (s *saleState) read(words map[string]string) (w override, ok bool) {
+	text, ended := words[s.endField()]
+	if !ended {
+		text = words[s.Name]
+	}
 	said, at, _ := strings.Cut(text, " ")
-	ok = true
-	switch said {
-	case "on":
-	case "paused":
+	w.at, _ = strconv.ParseInt(at, 10, 64) // one without a time is older than any
+	switch {
+	case ended:
+		w.to = Ended
+	case said == "paused":
 		w.to = Paused
-	case "ended":
-		var began string
-		began, at, _ = strings.Cut(at, " ")
-		w.to, ok = Ended, began == strconv.FormatInt(s.starts, 10)
-	default:
+	case said != "on":
 		return override{}, false
 	}
-	w.at, _ = strconv.ParseInt(at, 10, 64) // one without a time is older than any
-	return w, ok
+	return w, true
 }
 
 // readRedis makes the round trip of one beat: two when a Redis that has lost its words must be told again.
@@ -146,12 +157,12 @@ func (b *Schedule) readRedis(ctx context.Context, p *plan) (unix int64, words ma
 	return unix, words, err
 }
 
-// restoreOverrides says again what Redis has forgotten: a sale that is paused stays so. A later word stays, also one
-// that an instance said whose sale of this name starts at another time.
+// restoreOverrides says again what Redis has forgotten: a sale that is paused stays so, and one that has ended, too.
 func (b *Schedule) restoreOverrides(ctx context.Context, c *redis.Client, p *plan, words map[string]string) error {
 	for _, s := range p.all {
-		if w, _ := s.read(words[s.Name]); w.at < s.saidAt {
-			if err := c.HSet(ctx, b.wordsKey, s.Name, s.write(override{State(s.said.Load()), s.saidAt})).Err(); err != nil {
+		w, _ := s.read(words)
+		if s.ended() && w.to != Ended || !s.ended() && w.to != Ended && w.at < s.saidAt {
+			if err := c.HSet(ctx, b.wordsKey, s.word(override{State(s.said.Load()), s.saidAt})).Err(); err != nil {
 				return fmt.Errorf("write %s: %w", b.wordsKey, err)
 			}
 		}

@@ -1,6 +1,7 @@
 package sale
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -148,36 +149,44 @@ func TestOverride_SaleIsNotToldOfBeforeItsWordIsRead(t *testing.T) {
 	}
 }
 
-// Two instances have different starts of one sale. Neither takes back a later word of the other.
-func TestOverride_LaterWordOnAnotherStartStays(t *testing.T) {
+// Two instances have different starts of one sale. An end of one start is final, and is neither taken back nor does it
+// replace what was said of the other start.
+func TestOverride_EndIsOfOneStartAndFinal(t *testing.T) {
 	r := redistest.Start(t)
-	sales := running("a")
-	other := running("a")
+	sales, other := running("a"), running("a")
 	other[0].Starts = other[0].Starts.Add(time.Second)
 	first, second := instance(t, r, 0, sales...), instance(t, r, 0, other...)
-	if err := second.Set(t.Context(), "a", On); err != nil {
-		t.Fatal(err)
+	say := func(b *Schedule, to State) {
+		t.Helper()
+		if err := b.Set(t.Context(), "a", to); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			second.beat(t.Context())
+			first.beat(t.Context())
+		}
 	}
-	testkit.Eventually(t, "the first knows it", func() bool {
-		first.mu.Lock()
-		defer first.mu.Unlock()
-		return first.plan.Load().all[0].saidAt > 0
-	})
-	if err := first.Set(t.Context(), "a", Ended); err != nil {
-		t.Fatal(err)
+	state := func(b *Schedule) State { return b.All()[0].State }
+	say(first, Paused)
+	say(second, Ended)
+	if again := instance(t, r, 0, sales...); state(again) != Paused || state(first) != Paused {
+		t.Errorf("paused, and the sale of another start ended: %v, a new instance %v", state(first), state(again))
 	}
+	say(first, Ended)
 	writes := r.Calls("hset")
 	for range 3 {
 		second.beat(t.Context())
 		first.beat(t.Context())
 	}
 	if n := r.Calls("hset") - writes; n != 0 {
-		t.Errorf("the word was written %d times more", n)
+		t.Errorf("words were written %d times more", n)
 	}
-	if word := r.Client.HGet(t.Context(), "sluice:shop:sales", "a").Val(); !strings.HasPrefix(word, "ended ") {
-		t.Errorf("the word is %q", word)
+	for _, b := range []*Schedule{instance(t, r, 0, sales...), instance(t, r, 0, other...), first, second} {
+		if state(b) != Ended {
+			t.Errorf("both were ended: %v", state(b))
+		}
 	}
-	if !is(first, "sku-a", reject.Ended) {
-		t.Error("the sale goes on where it was ended")
+	if err := first.Set(t.Context(), "a", On); !errors.Is(err, ErrEnded) {
+		t.Errorf("an ended sale was resumed: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package sale
 
 import (
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func TestPlan_OperatorsWordCountsUntilTheNextOne(t *testing.T) {
 	for _, tt := range []struct {
 		to   State
 		want reject.Reason
-	}{{Paused, reject.Paused}, {On, reject.Admitted}, {Ended, reject.Ended}, {On, reject.Admitted}} {
+	}{{Paused, reject.Paused}, {On, reject.Admitted}, {Ended, reject.Ended}} {
 		if err := b.Set(t.Context(), "double-11", tt.to); err != nil {
 			t.Fatal(err)
 		}
@@ -65,6 +66,9 @@ func TestPlan_OperatorsWordCountsUntilTheNextOne(t *testing.T) {
 		if reason, _ := b.Closed(0, []byte("1002"), false); reason != tt.want {
 			t.Errorf("%v: %v, want %v", tt.to, reason, tt.want)
 		}
+	}
+	if err := b.Set(t.Context(), "double-11", On); !errors.Is(err, ErrEnded) {
+		t.Errorf("a sale that has ended was opened: %v", err)
 	}
 	if err := b.Set(t.Context(), "double-12", On); err == nil {
 		t.Error("a sale that is not there was opened")
