@@ -117,6 +117,9 @@ func (r *maintenance) sweep(ctx context.Context, some []*skuQueue, skus []string
 	cancel()
 	for i, q := range some {
 		r.markOverdue(q, swept[i].Holds, now, lease)
+		if swept[i].Epoch > q.newest().Epoch { // it was frozen or opened without an order of this instance
+			r.batches.ReadFirst(ctx, q.sku)
+		}
 		if swept[i].More {
 			r.sweepWhole(ctx, q)
 		}

@@ -109,3 +109,29 @@ func TestMaintain_EachOfManySKUsIsSweptWhileItsMarkIsFresh(t *testing.T) {
 		}
 	})
 }
+
+// Another instance finds that the ledger has lost something, and nobody orders: this instance knows from its sweeps, and
+// the log names what to do when the ledger stays closed.
+func TestMaintain_LedgerThatIsClosedElsewhereIsKnownWithoutAnOrder(t *testing.T) {
+	server, r := onRedis(t)
+	idle := testkit.Must[*Store](t)(NewStore(optionsFor(server, 4)))
+	t.Cleanup(func() { _ = idle.Close() })
+	d := opened(t, testOptions(), idle, nil)
+	d.Track("1001")
+	state := func(want State) {
+		t.Helper()
+		testkit.Eventually(t, "it is known as "+string(want), func() bool {
+			s := d.skus.Find([]byte("1001")).stock.Load()
+			return s != nil && s.State == want
+		})
+	}
+	state(On)
+	server.Client.HIncrBy(t.Context(), "sluice:shop:{1001}:s", "ver", -1)
+	codes := make([]Code, 1)
+	_, err := r.Reserve(t.Context(), "1001", 0, 1, time.Now().Add(time.Minute).UnixMilli(), []Item{{Serial: "c", Quantity: 1}},
+		codes)
+	if s, ok, readErr := r.ReadStock(t.Context(), "1001"); readErr != nil || !ok || s.State != Frozen {
+		t.Fatalf("%v, %v; %+v, %v, %v", codes, err, s, ok, readErr)
+	}
+	state(Frozen)
+}

@@ -151,6 +151,7 @@ type Found struct {
 type Swept struct {
 	Holds []Record // that were overdue, and are leased now; the oldest first
 	More  bool     // is due: Sweep finds it
+	Epoch int64    // the latest that this instance has seen
 	Err   error
 }
 

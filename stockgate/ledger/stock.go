@@ -43,6 +43,7 @@ func (r *Store) SweepAll(ctx context.Context, skus []string, now, lease int64) [
 		if swept[i].Err = q.err; q.err == nil {
 			swept[i] = sweptOf(q.answer)
 		}
+		swept[i].Epoch = r.Seen.Find(q.sku).Claim().Epoch
 		Describe(&swept[i].Err, "sweep", q.sku)
 	}
 	return swept
