@@ -2,7 +2,8 @@
 // the configuration, keeps the overrides of operators, and drains. It does not parse command lines, and decides about
 // no request.
 //
-// New opens what outlives every configuration. Apply builds the rest anew for a configuration, and swaps it.
+// New opens what outlives every configuration, and swap builds the rest anew for each of them. A reload reads the files,
+// lays the overrides of operators over them, and swaps.
 package gateway
 
 import (
