@@ -187,17 +187,6 @@ type CheckRow struct {
 	Observed bool     `json:"observe_only,omitempty"` // it is counted and not enforced
 }
 
-// Checks are the checks that a request of a route passes, in their order; nil where there is no such route.
-func (p *Proxy) Checks(routeName string) (rows []CheckRow) {
-	for i := range p.routes {
-		if p.routes[i].Name != routeName {
-			continue
-		}
-		return p.describeAll(p.routes[i].checks, &p.routes[i])
-	}
-	return nil
-}
-
 func (p *Proxy) describeAll(checks []check, rt *boundRoute) (rows []CheckRow) {
 	for i := range checks {
 		if !checks[i].peeks {

@@ -92,11 +92,6 @@ func (t KeyTemplate) Named() bool {
 	return slices.ContainsFunc(t, func(p piece) bool { return p.hole > noHole && p.hole < others })
 }
 
-// Holds reports whether the nth of the other names stands in the key, counted from 0.
-func (t KeyTemplate) Holds(nth int) bool {
-	return slices.ContainsFunc(t, func(p piece) bool { return p.hole == others+nth })
-}
-
 // Parts is the highest part of the SKU that the key names, 0 when it names none.
 func (t KeyTemplate) Parts() int {
 	most := 0
