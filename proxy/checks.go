@@ -128,7 +128,7 @@ var (
 			reject.Paused),
 		try: (*Proxy).checkReadStock, wait: (*Proxy).checkStock}
 	reserve = check{name: "reservation", config: "stock.reserve, sale.max_per_user",
-		reasons: append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown, reject.TooLarge),
+		reasons: append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.TooLarge),
 		wait:    (*Proxy).reserve}
 )
 
