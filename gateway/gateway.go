@@ -2,8 +2,8 @@
 // the configuration, keeps the overrides of operators, and drains. It does not parse command lines, and decides about
 // no request.
 //
-// New opens what outlives every configuration, and swap builds the rest anew for each of them. A reload reads the files,
-// lays the overrides of operators over them, and swaps.
+// New opens what outlives every configuration, and swap builds the rest anew for each of them. A reload reads the
+// files, lays the overrides of operators over them, and swaps.
 package gateway
 
 import (
@@ -50,7 +50,7 @@ type Gateway struct {
 	counters   *metrics.Counters
 	Server     *proxy.Server
 	deciders   []*proxy.Server              // of [[decide]], in their order
-	adopter    atomic.Pointer[proxy.Server] // server, as soon as there is one
+	adopter    atomic.Pointer[proxy.Server] // Server, as soon as there is one
 	secure     *tls.Config                  // nil = plain HTTP
 	shop       *upstream.Pool
 	limits     *limiters

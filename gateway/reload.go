@@ -42,6 +42,7 @@ func whyRestart(key string) string {
 	return ""
 }
 
+// ChangesOnReload reports whether a reload changes key, as "limits.rate[per_user].burst"; other keys need a restart.
 func ChangesOnReload(key string) bool { return whyRestart(key) == "" }
 
 // rejectRestarts rejects a file that changes keys which only a restart can change. It names all of them.

@@ -117,7 +117,7 @@ type networkSet struct {
 	Used bool // it has any
 }
 
-// newNetworkSet makes a list.
+// newNetworkSet takes an IPv4-mapped prefix as the IPv4 prefix that it stands for.
 func newNetworkSet(prefixes []netip.Prefix) *networkSet {
 	l := &networkSet{Used: len(prefixes) > 0}
 	for _, p := range prefixes {

@@ -187,7 +187,7 @@ func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 	owed.sku, owed.order = append([]byte(nil), owed.sku...), false
 	r.conn.LimitWrites()
 	r.acquired = acquired{order: r.acquired.order, conn: r.acquired.conn}
-	stream.OnEnd(func(bool) { p.releaseStockAndSlot(&owed) })
+	stream.OnEnd(func(bool) { p.releaseCounted(&owed) })
 }
 
 // endingStream is a body that the upstream is still sending. OnEnd has f called when it has ended; broken = not whole,

@@ -100,14 +100,14 @@ func (p *Proxy) account(r *Request) {
 	p.record(r)
 }
 
-// releaseAcquired gives back the connection, the stock check's admission and the slot, and settles the order; each at
-// most once.
+// releaseAcquired gives back the connection, the stock check's admission, the slot and the places in flight, and
+// settles the order; each at most once.
 func (p *Proxy) releaseAcquired(r *Request) {
 	if r.acquired.conn {
 		r.acquired.conn = false
 		p.Upstream.Release(&r.attempt.request)
 	}
-	p.releaseStockAndSlot(&r.acquired)
+	p.releaseCounted(&r.acquired)
 	if r.acquired.order {
 		r.acquired.order = false
 		o := r.order()
@@ -129,7 +129,8 @@ type acquired struct {
 	conn   bool               // Upstream.Acquire took one: Release is owed
 }
 
-func (p *Proxy) releaseStockAndSlot(a *acquired) {
+// releaseCounted gives back the admission of the stock check, the slot and the places in flight.
+func (p *Proxy) releaseCounted(a *acquired) {
 	if a.stock {
 		a.stock = false
 		p.Stock.Leave(a.sku)

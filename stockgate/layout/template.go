@@ -78,9 +78,9 @@ func holeOf(after string, more []string) (hole int, rest string) {
 	return all, after
 }
 
-// Fits reports whether a SKU has so many parts, none of them empty. Of others a key would be another SKU's, or have
-// an empty tag, and with it leave its slot.
-func Fits(sku string, parts int) bool {
+// fitsParts reports whether a SKU has so many parts, none of them empty. Of others a key would be another SKU's, or
+// have an empty tag, and with it leave its slot.
+func fitsParts(sku string, parts int) bool {
 	return parts < 2 || sku != "" && !slices.Contains(split(sku, parts), "") && strings.Count(sku, ":") >= parts-1
 }
 

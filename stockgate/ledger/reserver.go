@@ -48,7 +48,7 @@ const (
 	maxSettling = 8 // calls that settle, of however many SKUs: half of the connections to a server, the rest is for orders
 )
 
-// New returns a reserver over store that asks source, which may be nil, about orders whose outcome is unknown.
+// New returns a reserver over store that calls ask, which may be nil, about orders whose outcome is unknown.
 func New(o Options, store Calls, ask AskOrder) (*Reserver, error) {
 	o, err := o.checked()
 	if err != nil {
@@ -78,7 +78,7 @@ func New(o Options, store Calls, ask AskOrder) (*Reserver, error) {
 	return r, nil
 }
 
-// Use goes by PerUser, Hold, OnNotFound, Grace, SoldOutMemory and Mirror of o, and by source, from now on; what metrics
+// Use goes by PerUser, Hold, OnNotFound, Grace, SoldOutMemory and Mirror of o, and by ask, from now on; what metrics
 // have Named stays named. All else stays. An order keeps the deadline that it was given.
 func (r *Reserver) Use(o Options, ask AskOrder) {
 	o.Secret, o.Mark = r.o.Secret, r.o.Mark

@@ -97,7 +97,7 @@ func (q *skuQueue) unavailable(now int64, s *cachedStock, units int64) (code Cod
 }
 
 // refreshDue reports whether an order for so many units is to be sent to the store although s says that it gets
-// nothing: s is old, and no other order refreshes it already. Orders refresh at most refreshRate SKUs a second in
+// nothing: s is old, and no other order refreshes it already. Orders refresh one SKU each refreshInterval in
 // all; notifications tell of units that come back before that.
 func (r *core) refreshDue(now int64, q *skuQueue, s *cachedStock, units int64) bool {
 	age, memory := now-s.at, r.live.Load().soldOutMemory
