@@ -45,8 +45,11 @@ type Gateway struct {
 	log     *slog.Logger
 	Metrics *prometheus.Registry
 
+	// What each configuration replaces. Only changes read it.
+	proxy  *proxy.Proxy
+	tracer *tracing.Tracer // nil = no traces
+
 	// What goes on when the configuration changes.
-	proxy      *proxy.Proxy // replaced by each configuration; of changes alone
 	counters   *metrics.Counters
 	Server     *proxy.Server
 	deciders   []*proxy.Server              // of [[decide]], in their order
@@ -70,7 +73,6 @@ type Gateway struct {
 	demand     *stockgate.Watch
 	access     *accesslog.Log
 	unread     *proxy.UnreadBodies
-	tracer     *tracing.Tracer // nil = no traces
 	traced     tracing.Counts
 	controller *controller
 	fleet      *membership
