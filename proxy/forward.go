@@ -6,8 +6,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
 	"sluice/upstream"
@@ -95,21 +93,6 @@ func (p *Proxy) receive(r *Request) rejection {
 		return bodyRejection(r.upload.err) // no order, and not the upstream's doing
 	}
 	return rejection{Reason: reasonOf(a.outcome)}
-}
-
-// recordSoldOut takes in what the upstream's response says of the SKU. Only responses to limited requests that name a
-// SKU count.
-func (p *Proxy) recordSoldOut(r *Request, resp *fasthttp.Response) {
-	if p.Feedback == nil || len(r.buyer.sku) == 0 || len(r.buyer.lines) > 1 {
-		return
-	}
-	if saysSoldOut(resp) {
-		p.Feedback.Record(r.now, r.buyer.sku, r.acquired.order)
-		return
-	}
-	if p.SoldOutOn != nil && !r.acquired.order && p.SoldOutOn.Matches(resp) {
-		p.Feedback.Record(r.now, r.buyer.sku, false)
-	}
 }
 
 // acquireConnection waits for a connection to the upstream before units are reserved: an order that gets none holds no

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"time"
 
@@ -196,12 +195,4 @@ func (p *Proxy) protocolError(ctx *fasthttp.RequestCtx, c *server.Conn, e server
 	if e.Status == http.StatusMethodNotAllowed { // TRACE; any other token is a method here
 		ctx.Response.Header.Add("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS") // RFC 9110, section 15.5.6
 	}
-}
-
-// clientAddr is the client that is limited: the first untrusted address on the way here.
-func (r *Request) clientAddr() netip.Addr {
-	if !r.addr.IsValid() {
-		r.addr = r.proxy.clientOf(r)
-	}
-	return r.addr
 }

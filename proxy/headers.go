@@ -84,7 +84,9 @@ func (p *Proxy) forwards(r *Request, name, named []byte) bool {
 		return false
 	case r.acquired.order && octets.EqualFieldName(name, idempotencyKey):
 		return false
-	case r.page.fetches && conditionalField(name), p.replacesTrace(r, name):
+	case r.page.fetches && (octets.EqualFold(name, "If-None-Match") || octets.EqualFold(name, "If-Modified-Since")):
+		return false // a fetch for all needs the content whole
+	case p.replacesTrace(r, name):
 		return false
 	case octets.EqualFieldName(name, "Accept-Encoding") && p.readsAnswer(r):
 		return false

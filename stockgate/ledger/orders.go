@@ -47,7 +47,7 @@ func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 	if lost := r.Log.Reserved(sku, q.answered(), deadline, items, codes); lost != nil {
 		q.few = fmt.Errorf("%w: %w", ErrFewReplicas, lost) // as if no replica had it
 	}
-	if slices.Contains(codes, Held) || slices.Contains(codes, ReplayHeld) {
+	if holds(codes) {
 		return hint, q.few
 	}
 	return hint, nil

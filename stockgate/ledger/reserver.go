@@ -228,3 +228,57 @@ func (r *Reserver) barrier() {
 		q.mu.Unlock()
 	}
 }
+
+// Cached answers from memory alone, at once, and writes nothing: what cannot be reserved at now (ns of Options.Now)
+// by the newest reply of the store. It reports false when the order is to be passed on: to LookUp if the Outcome says
+// so; else to Reserve, since units may be free or the answer is old.
+//
+// An order with a key or a user may repeat one that has won. It is looked up while there is capacity, in batches, and
+// past that hears Undecided or an Unverified SoldOut, unless this instance has seen it win.
+func (r *Reserver) Cached(now int64, o Order) (Outcome, bool) {
+	q := r.skus.Find(o.SKU)
+	if q == nil {
+		return Outcome{}, false
+	}
+	s := q.stock.Load()
+	code, sold := q.unavailable(now, s, o.Quantity)
+	switch {
+	case !sold, r.refreshDue(now, q, s, o.Quantity):
+		return Outcome{}, false
+	}
+	out := s.outcome(now, code)
+	switch {
+	case s.unusable(), !mayRepeat(&o, out.State):
+		return out, true
+	case r.lookups.hasRoom(mostLookups(&o)):
+		return Outcome{LookUp: true}, false
+	}
+	return r.unverified(now, q, &o, out), true
+}
+
+// unverified is the answer to an order that was not looked up, where out is what the sold-out cache says.
+func (r *Reserver) unverified(now int64, q *skuQueue, o *Order, out Outcome) Outcome {
+	if k := r.known(now, q, o); k != nil {
+		return k.replay(o)
+	}
+	out.Unverified = out.Code == SoldOut
+	return out
+}
+
+// Learn takes in a version of the stock that came by another way than a reply, so that units that came back can be
+// bought at once.
+func (r *Reserver) Learn(sku string, h StockVersion) {
+	if q := r.skus.Find([]byte(sku)); q != nil {
+		r.learnHint(q, h)
+	}
+}
+
+// Last is the newest version of the stock of sku that this instance has heard of. It reads nothing.
+func (r *Reserver) Last(sku string) (h StockVersion, ok bool) {
+	if q := r.skus.Find([]byte(sku)); q != nil {
+		if s := q.stock.Load(); s != nil && s.open() {
+			return s.StockVersion, true
+		}
+	}
+	return h, false
+}
