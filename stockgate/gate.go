@@ -104,17 +104,16 @@ func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
 // at most for Options.Wait; for a second reading, where the first is not believed, as long again and Options.Refresh
 // more. At most maxWaiting requests wait.
 func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
-	e := g.table.Find(sku)
-	if e == nil {
-		if len(sku) > longestSKU {
-			return g.rules.Load().closed[unknown]
+	e := g.entryOf(now, sku)
+	switch {
+	case e != nil:
+	case len(sku) > longestSKU:
+		return g.rules.Load().closed[unknown]
+	default:
+		if g.rules.Load().allow {
+			g.strays.add(sku)
 		}
-		if e = g.track(now, sku); e == nil {
-			if g.rules.Load().allow {
-				g.strays.add(sku)
-			}
-			return g.fallback(nil)
-		}
+		return g.fallback(nil)
 	}
 	v := g.verdict(now, e)
 	reason := g.decide(e, v)
@@ -200,14 +199,9 @@ func times(a, b int64) int64 {
 // that is unknown. A request keeps the SKU among those that are read, like a buyer; one that no request asked for
 // lately is looked at once for all who do, as Enter does. What is not known is not waited for while the source is away.
 func (g *Gate) StockStatus(now int64, sku []byte) (phase proxy.StockPhase, free int64) {
-	e := g.table.Find(sku)
+	e := g.entryOf(now, sku)
 	if e == nil {
-		if len(sku) > longestSKU {
-			return proxy.PhaseUnknown, -1
-		}
-		if e = g.track(now, sku); e == nil {
-			return proxy.PhaseUnknown, -1
-		}
+		return proxy.PhaseUnknown, -1
 	}
 	switch g.verdict(now, e) {
 	case onSale:
