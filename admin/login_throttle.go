@@ -75,9 +75,6 @@ var wrongTokens = prometheus.NewDesc("sluice_admin_wrong_tokens_total", "Request
 // Describe implements prometheus.Collector.
 func (l *LoginThrottle) Describe(out chan<- *prometheus.Desc) { out <- wrongTokens }
 
-// Total is how many wrong tokens have come.
-func (l *LoginThrottle) Total() uint64 { return l.total.Load() }
-
 // Collect implements prometheus.Collector.
 func (l *LoginThrottle) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(wrongTokens, prometheus.CounterValue, float64(l.total.Load()))

@@ -194,9 +194,9 @@ type SettleHome struct {
 
 func (h *SettleHome) preset() { *h = SettleHome{SKUs: []string{}} }
 
-// homeNames have to fit into a label, a flag and a mark in Redis.
 func isHomeName(name string) bool { return homeNames.MatchString(name) && len(name) <= 32 }
 
+// homeNames have to fit into a label, a flag and a mark in Redis.
 var homeNames = regexp.MustCompile(`^[a-z0-9]+([_-]?[a-z0-9]+)*$`)
 
 func (s *Settle) checkHomes(r *report) {

@@ -93,9 +93,8 @@ func TestRejection_IsTheSameEverywhereForEveryReason(t *testing.T) {
 	for _, c := range rejections() {
 		all.seen[c.reason] = true
 	}
-	all.seen["client_gone"] = true   // TestConcurrency_ClientThatLeavesTheQueueNeverReachesTheShop
-	all.seen["shutting_down"] = true // kept for later
-	all.seen["internal"] = true      // a fault of the gate
+	all.seen["client_gone"] = true // TestConcurrency_ClientThatLeavesTheQueueNeverReachesTheShop
+	all.seen["internal"] = true    // a fault of the gate
 	for reason := range all.status {
 		if !all.seen[reason] {
 			t.Errorf("%s of docs/http.md is not tried", reason)

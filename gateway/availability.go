@@ -99,7 +99,7 @@ func (s availability) inLedger(now int64, l ledger.StockVersion) proxy.StockStat
 	return shown
 }
 
-// shows is how much of it is told.
+// stockStatus is how much of the stock clients are told.
 func stockStatus(c *config.Stock) proxy.StockStatusOptions {
 	switch c.Detail {
 	case "exact":

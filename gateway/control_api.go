@@ -74,6 +74,8 @@ func (a AdminServers) Close() {
 	}
 }
 
+// ListenAdmin serves admin.listen and ops.listen, where they are set. takeOver lets another process listen there at the
+// same time. After an error nothing listens.
 func (g *Gateway) ListenAdmin(takeOver bool, log *slog.Logger) (AdminServers, error) {
 	var servers AdminServers
 	open := func(key, address string, h http.Handler) error {

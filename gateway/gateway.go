@@ -2,7 +2,8 @@
 // the configuration, keeps the overrides of operators, and drains. It does not parse command lines, and decides about
 // no request.
 //
-// New opens what outlives every configuration. Apply builds the rest anew for a configuration, and swaps it.
+// New opens what outlives every configuration, and swap builds the rest anew for each of them. A reload reads the
+// files, lays the overrides of operators over them, and swaps.
 package gateway
 
 import (
@@ -44,12 +45,15 @@ type Gateway struct {
 	log     *slog.Logger
 	Metrics *prometheus.Registry
 
+	// What each configuration replaces. Only changes read it.
+	proxy  *proxy.Proxy
+	tracer *tracing.Tracer // nil = no traces
+
 	// What goes on when the configuration changes.
-	proxy      *proxy.Proxy // replaced by each configuration; of changes alone
 	counters   *metrics.Counters
 	Server     *proxy.Server
 	deciders   []*proxy.Server              // of [[decide]], in their order
-	adopter    atomic.Pointer[proxy.Server] // server, as soon as there is one
+	adopter    atomic.Pointer[proxy.Server] // Server, as soon as there is one
 	secure     *tls.Config                  // nil = plain HTTP
 	shop       *upstream.Pool
 	limits     *limiters
@@ -69,7 +73,6 @@ type Gateway struct {
 	demand     *stockgate.Watch
 	access     *accesslog.Log
 	unread     *proxy.UnreadBodies
-	tracer     *tracing.Tracer // nil = no traces
 	traced     tracing.Counts
 	controller *controller
 	fleet      *membership

@@ -42,6 +42,7 @@ func whyRestart(key string) string {
 	return ""
 }
 
+// ChangesOnReload reports whether a reload changes key, as "limits.rate[per_user].burst"; other keys need a restart.
 func ChangesOnReload(key string) bool { return whyRestart(key) == "" }
 
 // rejectRestarts rejects a file that changes keys which only a restart can change. It names all of them.
@@ -63,19 +64,10 @@ type runtime struct {
 	undo   []func() // where something cannot be made, in the reverse order
 }
 
-// Apply makes the gateway behave as c says, below what operators have overridden, or changes nothing and says why.
-// Connections, counts, orders and requests in flight go on; so do windows whose size, max_delay and warm_up stay. It is
-// safe for concurrent use.
-func (g *Gateway) Apply(c *config.Config) error {
-	g.controller.changing.Lock()
-	defer g.controller.changing.Unlock()
-	_, err := g.controller.apply(c, false)
-	return err
-}
-
 var errClosed = errors.New("the gateway is closed")
 
-// swap puts c into force, all of it or nothing. The controller is locked for changes. What is built may wait for Redis;
+// swap puts c into force, all of it or nothing. Connections, counts, orders and requests in flight go on; so do windows
+// whose size, max_delay and warm_up stay. The controller is locked for changes. What is built may wait for Redis;
 // until all of it is there, nothing that is in force changes, and all can be asked how the gateway is.
 func (g *Gateway) swap(c *config.Config) error {
 	if g.controller.closed {

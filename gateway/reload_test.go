@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/admin"
 	"sluice/config"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
@@ -95,6 +97,17 @@ func parsed(t *testing.T, text string) *config.Config {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// Apply reloads, as if the files now said c. One goroutine at a time may call it.
+func (g *Gateway) Apply(c *config.Config) error {
+	h := g.controller
+	h.load, h.files = func() (*config.Config, error) { return c, nil }, &configFiles{}
+	_, err := h.reload(false, false)
+	if bad := (*admin.BadFile)(nil); errors.As(err, &bad) {
+		return errors.New(bad.Text())
+	}
+	return err
 }
 
 func twoShops(t *testing.T, answer http.HandlerFunc) (shops [2]*httptest.Server) {

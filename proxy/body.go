@@ -29,7 +29,7 @@ func (p *Proxy) checkBody(r *Request) rejection {
 		return bodyRejection(errBodyTooLarge)
 	}
 	if err := r.conn.Parse(); err != nil {
-		return brokenBody(err)
+		return bodyRejection(err)
 	}
 	return p.readBody(r)
 }
@@ -56,7 +56,7 @@ func (p *Proxy) readBody(r *Request) rejection {
 // readUpTo reads on until the body has ended or limit bytes of it are in memory. It asks for memory before it reads.
 func (r *Request) readUpTo(limit int64) error {
 	b := r.scratch.body[:len(r.source.Body)]
-	if r.body.reserved == 0 && r.comesAtOnce() {
+	if r.body.reserved == 0 && r.head.ContentLength <= comeAtOnce && r.conn.BodyCame() {
 		return r.readAtOnce(b)
 	}
 	var err error
@@ -108,11 +108,6 @@ func (r *Request) nextBodySize(limit int64) int64 {
 	return min(size, limit)
 }
 
-// comesAtOnce reports a body that has come along with its head, and is so small that it is not counted.
-func (r *Request) comesAtOnce() bool {
-	return r.head.ContentLength <= comeAtOnce && r.conn.BodyCame()
-}
-
 // readAtOnce reads a body that has come.
 func (r *Request) readAtOnce(b []byte) (err error) {
 	b = slices.Grow(b, int(max(r.head.ContentLength, 0)))
@@ -141,10 +136,6 @@ func bodyRejection(err error) rejection {
 	if err == nil {
 		return rejection{}
 	}
-	return brokenBody(err)
-}
-
-func brokenBody(err error) rejection {
 	var broken server.ProtocolError
 	switch {
 	case errors.Is(err, errBodyTooLarge):

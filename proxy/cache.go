@@ -113,12 +113,10 @@ func (p *Proxy) leavePage(r *Request) {
 
 // forgetPage drops the page that an unsafe request has changed.
 func (p *Proxy) forgetPage(r *Request) {
-	if p.Cache == nil || safe(r.head.Method) || r.ctx.Response.StatusCode() >= 400 {
+	safe := route.SafeMethod(r.head.Method) || string(r.head.Method) == "OPTIONS" // RFC 9110, section 9.2.1
+	if p.Cache == nil || safe || r.ctx.Response.StatusCode() >= 400 {
 		return
 	}
 	p.namePage(r)
 	p.Cache.Forget(&r.page.Page)
 }
-
-// safe reports a method that changes nothing (RFC 9110, section 9.2.1).
-func safe(method []byte) bool { return route.SafeMethod(method) || string(method) == "OPTIONS" }

@@ -128,7 +128,7 @@ var (
 			reject.Paused),
 		try: (*Proxy).checkReadStock, wait: (*Proxy).checkStock}
 	reserve = check{name: "reservation", config: "stock.reserve, sale.max_per_user",
-		reasons: append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.ShuttingDown, reject.TooLarge),
+		reasons: append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.TooLarge),
 		wait:    (*Proxy).reserve}
 )
 
@@ -185,17 +185,6 @@ type CheckRow struct {
 	Reasons  []string `json:"reasons"` // for which it may reject
 	Value    string   `json:"value,omitempty"`
 	Observed bool     `json:"observe_only,omitempty"` // it is counted and not enforced
-}
-
-// Checks are the checks that a request of a route passes, in their order; nil where there is no such route.
-func (p *Proxy) Checks(routeName string) (rows []CheckRow) {
-	for i := range p.routes {
-		if p.routes[i].Name != routeName {
-			continue
-		}
-		return p.describeAll(p.routes[i].checks, &p.routes[i])
-	}
-	return nil
 }
 
 func (p *Proxy) describeAll(checks []check, rt *boundRoute) (rows []CheckRow) {

@@ -36,9 +36,17 @@ func (p *Proxy) resolveTrust(state *connState, c *server.Conn) {
 	}
 }
 
-// clientOf is the first untrusted address on the way here: the peer, unless it is a trusted proxy; then the rightmost
-// entry of the header that is not one itself.
-func (p *Proxy) clientOf(r *Request) netip.Addr {
+// clientAddr is the client that is limited: the first untrusted address on the way here. That is the peer, unless it is
+// a trusted proxy; then the rightmost entry of the header that is not one itself.
+func (r *Request) clientAddr() netip.Addr {
+	if !r.addr.IsValid() {
+		r.addr = r.findClient()
+	}
+	return r.addr
+}
+
+func (r *Request) findClient() netip.Addr {
+	p := r.proxy
 	peer := r.conn.Peer()
 	if !r.client.trusted {
 		return peer
@@ -117,7 +125,7 @@ type networkSet struct {
 	Used bool // it has any
 }
 
-// newNetworkSet makes a list.
+// newNetworkSet takes an IPv4-mapped prefix as the IPv4 prefix that it stands for.
 func newNetworkSet(prefixes []netip.Prefix) *networkSet {
 	l := &networkSet{Used: len(prefixes) > 0}
 	for _, p := range prefixes {

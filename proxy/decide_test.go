@@ -17,7 +17,7 @@ import (
 	"sluice/internal/testkit"
 	"sluice/limiter"
 	"sluice/proxy/metrics"
-	"sluice/proxy/param"
+	"sluice/proxy/param/paramtest"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/proxy/server"
@@ -657,12 +657,12 @@ func TestDecide_PanicAdmitsNothing(t *testing.T) {
 
 // What two readers could read differently is decided in a question as in a request that is forwarded.
 func FuzzQuestions(f *testing.F) {
-	for _, row := range param.Readings {
-		if row.Kind == param.Target || row.Kind == param.Slash {
+	for _, row := range paramtest.Readings {
+		if row.Kind == paramtest.Target || row.Kind == paramtest.Slash {
 			f.Add("POST", row.Input, "user_id=7")
 			f.Add("POST", strings.Replace(row.Input, "/order/7", "/slash/7", 1), "user_id=7")
 		}
-		if row.Kind == param.CookieName {
+		if row.Kind == paramtest.CookieName {
 			f.Add("POST", "/order/7", "user_id=7; "+strings.Replace(row.Input, "goods", "user", 1))
 		}
 	}

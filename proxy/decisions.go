@@ -102,7 +102,7 @@ func (d *decisions) expire(one *decision) {
 // release gives slot and places back. took is how long the upstream had the request, 0 where that is not known.
 func (one *decision) release(took time.Duration) {
 	one.acquired.took = took
-	one.proxy.releaseStockAndSlot(&one.acquired)
+	one.proxy.releaseCounted(&one.acquired)
 }
 
 func (one *decision) settleOrder(outcome metrics.OrderOutcome) {

@@ -1,12 +1,9 @@
 package proxy
 
 import (
-	"encoding/binary"
 	"io"
 	"net"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -97,21 +94,6 @@ func (p *Proxy) receive(r *Request) rejection {
 	return rejection{Reason: reasonOf(a.outcome)}
 }
 
-// recordSoldOut takes in what the upstream's response says of the SKU. Only responses to limited requests that name a
-// SKU count.
-func (p *Proxy) recordSoldOut(r *Request, resp *fasthttp.Response) {
-	if p.Feedback == nil || len(r.buyer.sku) == 0 || len(r.buyer.lines) > 1 {
-		return
-	}
-	if saysSoldOut(resp) {
-		p.Feedback.Record(r.now, r.buyer.sku, r.acquired.order)
-		return
-	}
-	if p.SoldOutOn != nil && !r.acquired.order && p.SoldOutOn.Matches(resp) {
-		p.Feedback.Record(r.now, r.buyer.sku, false)
-	}
-}
-
 // acquireConnection waits for a connection to the upstream before units are reserved: an order that gets none holds no
 // unit meanwhile, and its Idempotency-Key is not used.
 func (p *Proxy) acquireConnection(r *Request) rejection {
@@ -128,12 +110,6 @@ func (r *Request) busy() rejection {
 		return rejection{Reason: reject.ClientGone}
 	}
 	return rejection{Reason: reject.UpstreamBusy}
-}
-
-// address says on whose behalf the request is sent, and which connections it may use.
-func (r *Request) address() {
-	out := &r.attempt.request
-	out.Order, out.ClientKey, out.Owner, out.Client = r.route.limited(), r.clientKey(), r.conn.Owner(), r.conn
 }
 
 // reasonOf is what a client hears whose request has no response.
@@ -187,94 +163,9 @@ func (p *Proxy) releaseLater(r *Request, body io.Reader) {
 	owed.sku, owed.order = append([]byte(nil), owed.sku...), false
 	r.conn.LimitWrites()
 	r.acquired = acquired{order: r.acquired.order, conn: r.acquired.conn}
-	stream.OnEnd(func(bool) { p.releaseStockAndSlot(&owed) })
+	stream.OnEnd(func(bool) { p.releaseCounted(&owed) })
 }
 
 // endingStream is a body that the upstream is still sending. OnEnd has f called when it has ended; broken = not whole,
 // by the upstream's doing.
 type endingStream interface{ OnEnd(f func(broken bool)) }
-
-// build makes the request that came the one that the upstream shall see. The look at its head is the only reading of a
-// page; what is limited was read by fasthttp's parser too, before it took anything.
-func (p *Proxy) build(r *Request) rejection {
-	out := &r.attempt.request
-	r.address()
-	out.Whole = r.acquired.order
-	out.Store = r.page.fetches
-	out.Timeout = r.route.Timeout
-	p.edit(r)
-	return p.attachBody(r)
-}
-
-// target is the request target that the upstream sees: as received, but for an absolute form on a route that guards
-// stock, of which path and query go on.
-func (r *Request) target() []byte {
-	head := r.head
-	target := head.Target
-	if len(target) == 0 || target[0] == '/' || !r.route.Gate.GuardsStock() {
-		return target
-	}
-	r.scratch.path = append(r.scratch.path[:0], head.Path...)
-	if q := head.Query; q != nil {
-		r.scratch.path = append(append(r.scratch.path, '?'), q...)
-	}
-	return r.scratch.path
-}
-
-// How much of a body is read before a connection to the upstream is taken, so that a slow client holds none. A larger
-// one is streamed; what is broken so early never reaches the upstream.
-const (
-	maxBuffered = 1 << 20  // bytes of a body that is read whole
-	firstPart   = 32 << 10 // bytes of a larger one
-)
-
-// attachBody frames the body anew: whole where it fits in memory, else as a stream.
-func (p *Proxy) attachBody(r *Request) rejection {
-	out, head := &r.attempt.request, r.head
-	if !r.hasBody() { // as of nearly every page
-		if head.ContentLength == 0 { // the client has announced it
-			r.addLength(0)
-		}
-		return rejection{}
-	}
-	if !r.source.BodyRead && !r.route.limited() {
-		r.conn.LimitEachRead()
-		r.body.patient = true
-		limit := int64(maxBuffered)
-		if r.head.ContentLength > limit {
-			limit = firstPart
-		}
-		if err := r.readUpTo(limit); err != nil && err != errNoMemory { // without memory it is streamed
-			return bodyRejection(err)
-		}
-	} else if no := p.readBody(r); no.Reason != reject.Admitted && !(p.Observe && unreadable(no.Reason)) {
-		return no
-	}
-	switch {
-	case r.source.BodyRead:
-		r.addLength(int64(len(r.source.Body)))
-		out.HTTP.SetBodyRaw(r.source.Body)
-		return rejection{}
-	case head.Chunked:
-		out.HTTP.Header.Add("Transfer-Encoding", "chunked")
-	default:
-		r.addLength(head.ContentLength)
-	}
-	r.upload = upload{first: r.source.Body, conn: r.conn}
-	out.HTTP.SetBodyStream(&r.upload, int(head.ContentLength)) // -1 for chunks
-	return rejection{}
-}
-
-// unreadable reports that a body does not fit in memory for this reason. In observe mode it is streamed.
-func unreadable(reason reject.Reason) bool {
-	return reason == reject.TooLarge || reason == reject.Overloaded
-}
-
-// clientKey mixes the client's address into 64 bits (the finisher of SplitMix64).
-func (r *Request) clientKey() uint64 {
-	a := r.clientAddr().As16()
-	x := binary.BigEndian.Uint64(a[:8]) ^ binary.BigEndian.Uint64(a[8:])
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"time"
 
@@ -100,14 +99,14 @@ func (p *Proxy) account(r *Request) {
 	p.record(r)
 }
 
-// releaseAcquired gives back the connection, the stock check's admission and the slot, and settles the order; each at
-// most once.
+// releaseAcquired gives back the connection, the stock check's admission, the slot and the places in flight, and
+// settles the order; each at most once.
 func (p *Proxy) releaseAcquired(r *Request) {
 	if r.acquired.conn {
 		r.acquired.conn = false
 		p.Upstream.Release(&r.attempt.request)
 	}
-	p.releaseStockAndSlot(&r.acquired)
+	p.releaseCounted(&r.acquired)
 	if r.acquired.order {
 		r.acquired.order = false
 		o := r.order()
@@ -129,7 +128,8 @@ type acquired struct {
 	conn   bool               // Upstream.Acquire took one: Release is owed
 }
 
-func (p *Proxy) releaseStockAndSlot(a *acquired) {
+// releaseCounted gives back the admission of the stock check, the slot and the places in flight.
+func (p *Proxy) releaseCounted(a *acquired) {
 	if a.stock {
 		a.stock = false
 		p.Stock.Leave(a.sku)
@@ -195,12 +195,4 @@ func (p *Proxy) protocolError(ctx *fasthttp.RequestCtx, c *server.Conn, e server
 	if e.Status == http.StatusMethodNotAllowed { // TRACE; any other token is a method here
 		ctx.Response.Header.Add("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS") // RFC 9110, section 15.5.6
 	}
-}
-
-// clientAddr is the client that is limited: the first untrusted address on the way here.
-func (r *Request) clientAddr() netip.Addr {
-	if !r.addr.IsValid() {
-		r.addr = r.proxy.clientOf(r)
-	}
-	return r.addr
 }

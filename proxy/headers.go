@@ -4,76 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 
 	"sluice/internal/octets"
-	"sluice/proxy/metrics"
 )
-
-// edit makes the request that came the one that the upstream shall see. The names of its fields and their order stay,
-// which fasthttp keeps where it treats no field in a special way. The first line is Host, see upstream.Request. What
-// the proxy says itself comes last.
-func (p *Proxy) edit(r *Request) {
-	out, method, target := &r.attempt.request, r.head.Method, r.target()
-	out.HTTP = &r.ctx.Request
-	h := &out.HTTP.Header
-	h.Reset() // what r.head knows of stays where it is
-	h.DisableNormalizing()
-	h.DisableSpecialHeader()
-	h.SetNoDefaultContentType(true)
-	h.SetMethodBytes(method)
-	h.SetRequestURIBytes(target)
-	if p.PassHost {
-		h.AddBytesV("Host", r.head.Host)
-	} else {
-		h.Add("Host", "")
-	}
-	named := r.namedByConnection()
-	for name, value := range r.head.Fields {
-		if p.forwards(r, name, named) {
-			h.AddBytesKV(name, value)
-		}
-	}
-	r.scratch.lines = p.appendLines(r.scratch.lines[:0], r)
-	out.Lines = r.scratch.lines
-}
-
-// appendLines appends the header lines that the proxy says itself.
-func (p *Proxy) appendLines(b []byte, r *Request) []byte {
-	if r.upgrades() {
-		b = octets.AppendField(b, "Connection", "Upgrade")
-		b = octets.AppendField(b, "Upgrade", r.head.Peek("Upgrade"))
-	}
-	if len(r.id) > 0 {
-		b = octets.AppendField(b, p.RequestIDHeader, r.id)
-	}
-	if r.acquired.order {
-		b = p.appendOrderFields(b, r)
-	}
-	if r.trace.on {
-		b = metrics.AppendTraceparent(b, &r.trace.Trace)
-	}
-	if r.page.fetches {
-		b = append(b, r.page.Conditions...)
-	}
-	b = r.appendForwardedFor(b)
-	b = octets.AppendField(b, "X-Forwarded-Proto", r.scheme())
-	if host := r.requestedHost(); len(host) > 0 {
-		b = octets.AppendField(b, "X-Forwarded-Host", host)
-	}
-	if r.head.Via {
-		for name, value := range r.head.Fields {
-			if octets.EqualFold(name, "Via") {
-				b = octets.AppendField(b, "Via", value)
-			}
-		}
-	}
-	version := "Via: 1.1 "
-	if r.head.HTTP10 {
-		version = "Via: 1.0 "
-	}
-	return append(append(append(b, version...), p.pseudonym...), "\r\n"...)
-}
 
 // forwards reports whether a header line may travel on. named are the fields that Connection declares to be about the
 // connection alone.
@@ -84,7 +17,9 @@ func (p *Proxy) forwards(r *Request, name, named []byte) bool {
 		return false
 	case r.acquired.order && octets.EqualFieldName(name, idempotencyKey):
 		return false
-	case r.page.fetches && conditionalField(name), p.replacesTrace(r, name):
+	case r.page.fetches && (octets.EqualFold(name, "If-None-Match") || octets.EqualFold(name, "If-Modified-Since")):
+		return false // a fetch for all needs the content whole
+	case p.replacesTrace(r, name):
 		return false
 	case octets.EqualFieldName(name, "Accept-Encoding") && p.readsAnswer(r):
 		return false
@@ -132,12 +67,6 @@ func (p *Proxy) loops(r *Request) bool {
 		}
 	}
 	return false
-}
-
-// addLength frames a body of n bytes.
-func (r *Request) addLength(n int64) {
-	r.scratch.value = strconv.AppendInt(r.scratch.value[:0], n, 10)
-	r.ctx.Request.Header.AddBytesV("Content-Length", r.scratch.value)
 }
 
 var schemeHTTP, schemeHTTPS = []byte("http"), []byte("https")

@@ -163,7 +163,7 @@ func (p *Proxy) acquireInFlight(r *Request) rejection {
 
 // inFlightKey is what m counts the request by; empty = it does not.
 func (r *Request) inFlightKey(m *boundInFlight) (key []byte, no rejection) {
-	key, ok, fault := m.Key.Append(r.scratch.value[:0], &r.source, clientOf(&m.Key, r))
+	key, ok, fault := m.Key.Append(r.scratch.value[:0], &r.source, keyClient(&m.Key, r))
 	r.scratch.value = key
 	if fault.Reason != reject.Admitted {
 		return nil, rejected(fault)

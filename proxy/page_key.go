@@ -100,8 +100,3 @@ var uncachedFields = [...]string{
 // uncachedFamilies are the beginnings of more of them: fields by which frameworks choose a part of a page, or its data.
 // Shops forget to name them in Vary, and a page must not be given for its part.
 var uncachedFamilies = [...]string{"Next-", "HX-", "X-Inertia", "X-PJAX-", "Turbo-"}
-
-// conditionalField reports a field by which the upstream could leave the content out. A fetch for all needs it whole.
-func conditionalField(name []byte) bool {
-	return octets.EqualFold(name, "If-None-Match") || octets.EqualFold(name, "If-Modified-Since")
-}

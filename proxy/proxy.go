@@ -194,7 +194,7 @@ func (p *Proxy) inherit(before *Proxy) {
 // Counters are what this Proxy and those before it have counted.
 func (p *Proxy) Counters() *metrics.Counters { return p.counters }
 
-// Limits are the limits of request heads that this Proxy wants: no hop may remove a header that a route looks at.
+// limits are those of request heads that this Proxy wants: no hop may remove a header that a route looks at.
 func (p *Proxy) limits(maxHeader int, lenientTarget bool) server.Limits {
 	names := append(p.auth.Headers(), p.ClientHeader)
 	for i := range p.routes {

@@ -71,9 +71,6 @@ func (b *boundRate) Grade(key []byte) *rateGrade {
 	return &b.grades[1+at]
 }
 
-// Own is the rate's own grade.
-func (b *boundRate) Own() *rateGrade { return &b.grades[0] }
-
 // bindRates gives each route the rates that count on it, in their order. Each error is a *LimitError.
 func bindRates(rates []Rate, routes []keyedRoute) (bound [][]boundRate, errs []error) {
 	bound = make([][]boundRate, len(routes))
@@ -213,12 +210,12 @@ func (r *Request) findRateKeys() param.Fault {
 	k.reset()
 	for i := range r.route.rates {
 		m, start := &r.route.rates[i], len(k.buffer)
-		key, ok, fault := m.Key.Append(k.buffer, &r.source, clientOf(&m.Key, r))
+		key, ok, fault := m.Key.Append(k.buffer, &r.source, keyClient(&m.Key, r))
 		if fault.Reason != reject.Admitted {
 			k.keys = k.keys[:0] // no rate counts it
 			return fault
 		}
-		grade := m.Own()
+		grade := &m.grades[0] // the rate's own
 		if ok {
 			grade = m.Grade(key[start:])
 		}
@@ -231,8 +228,8 @@ func (r *Request) findRateKeys() param.Fault {
 	return param.Fault{}
 }
 
-// clientOf is the client of r where the key needs it; to find it takes time.
-func clientOf(k *param.LimitKey, r *Request) (client netip.Addr) {
+// keyClient is the client of r where the key needs it; to find it takes time.
+func keyClient(k *param.LimitKey, r *Request) (client netip.Addr) {
 	if k.OfClient() {
 		client = r.clientAddr()
 	}
@@ -241,7 +238,7 @@ func clientOf(k *param.LimitKey, r *Request) (client netip.Addr) {
 
 // keyText appends the key of m for people: networks as such, and by hash what may be a secret or a person, unless open.
 func (r *Request) keyText(dst []byte, m *keyedLimit, open bool) []byte {
-	return m.Key.AppendText(dst, &r.source, clientOf(&m.Key, r), open, r.proxy.counters.AppendHash)
+	return m.Key.AppendText(dst, &r.source, keyClient(&m.Key, r), open, r.proxy.counters.AppendHash)
 }
 
 // countRate counts that the i-th rate of the route rejects.

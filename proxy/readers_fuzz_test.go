@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/proxy/param"
+	"sluice/proxy/param/paramtest"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 )
@@ -46,19 +46,19 @@ func (s *shopReader) readOrder(target, form, cookies string) (name, sku, user st
 // No request that a shop reads as an order passes by its gate, or for another SKU or user. A proxy that asks about it,
 // and keeps the body, is told to forward none that would be rejected here.
 func FuzzReaders(f *testing.F) {
-	for _, row := range param.Readings {
+	for _, row := range paramtest.Readings {
 		switch row.Kind {
-		case param.Target, param.Slash:
+		case paramtest.Target, paramtest.Slash:
 			f.Add(row.Input, "", "user_id=7")
 			f.Add(strings.Replace(row.Input, "/order/7", "/slash/7", 1), "", "user_id=7")
-		case param.Name:
+		case paramtest.Name:
 			f.Add("/form", "goods_id=1&"+row.Input, "user_id=7")
 			f.Add("/form", row.Input, "user_id=7")
 			f.Add("/arg?goods_id=1&"+row.Input, "", "user_id=7")
-		case param.CookieName:
+		case paramtest.CookieName:
 			f.Add("/order/7", "", "user_id=7; "+strings.Replace(row.Input, "goods", "user", 1))
 			f.Add("/order/7", "", strings.Replace(row.Input, "goods", "user", 1))
-		case param.Place:
+		case paramtest.Place:
 			query, form, _ := strings.Cut(row.Input, "\n")
 			f.Add("/form?"+query, form, "user_id=7")
 			f.Add("/arg?"+query, form, "user_id=7")

@@ -19,7 +19,7 @@ type shopReader struct {
 // listed is the value of a name that is a list or an object.
 const listed = "\x00list"
 
-// shopReaders are the models. param.Readings names the functions that they stand for.
+// shopReaders are the models. paramtest.Readings names the functions that they stand for.
 var shopReaders = []shopReader{
 	{"PHP, $_REQUEST", rfcPath, phpValues(true, true), phpCookie},
 	{"PHP, $_POST", plainPath, phpValues(false, true), phpCookie},

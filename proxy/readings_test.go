@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/proxy/param"
+	"sluice/proxy/param/paramtest"
 	"sluice/proxy/route"
 )
 
@@ -85,12 +85,12 @@ func TestHandle_SKUInDigitsHasOneSpelling(t *testing.T) {
 		Quantity: "$json_items.*.qty", DigitsOnly: true}}, bought(false, true)...)
 	o.Orders = fixedOrders{reservation: Reservation{Serial: "s-1"}}
 	addr, _ := gateway(t, o)
-	for _, row := range param.Readings {
-		if row.Kind != param.Number {
+	for _, row := range paramtest.Readings {
+		if row.Kind != paramtest.Number {
 			continue
 		}
 		want := ""
-		if row.Decision == param.Invalid {
+		if row.Decision == paramtest.Invalid {
 			want = "bad_request"
 		}
 		sku := strings.NewReplacer("+", "%2B", "７", "%EF%BC%97").Replace(row.Input)

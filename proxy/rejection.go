@@ -60,7 +60,7 @@ func (r *Request) mayRepeat() bool {
 		return false
 	}
 	switch r.rejection.Reason {
-	case reject.StockError, reject.Paused, reject.Ended, reject.ShuttingDown, reject.Overloaded, reject.Room:
+	case reject.StockError, reject.Paused, reject.Ended, reject.Overloaded, reject.Room:
 		return true
 	}
 	return r.rejection.Reason.Class() == reject.Busy // every limit

@@ -12,7 +12,7 @@ import (
 // there is no order: the order has not been looked up.
 func TestRejection_DeniesAnOrderOnlyIfItWasLookedUp(t *testing.T) {
 	for reason, want := range map[reject.Reason]bool{
-		reject.StockError: false, reject.Concurrency: false, reject.ShuttingDown: false, reject.Paused: false,
+		reject.StockError: false, reject.Concurrency: false, reject.Paused: false,
 		reject.Ended: false, reject.SoldOut: true, reject.UnknownSKU: true,
 	} {
 		o, ledger := reserving(&recorder{})

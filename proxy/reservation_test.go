@@ -163,14 +163,14 @@ func TestReservation_WhatTheUpstreamIsToldIsSigned(t *testing.T) {
 // not read that its order was not placed.
 var ordersThatMayExist = []reject.Reason{
 	reject.Confirmed, reject.InProgress, reject.Duplicate, reject.KeyReused, reject.StockError, reject.Concurrency,
-	reject.Paused, reject.Ended, reject.ShuttingDown,
+	reject.Paused, reject.Ended,
 }
 
 func TestReservation_OrderWithoutOneIsNeitherSentNorSettled(t *testing.T) {
 	for reason, status := range map[reject.Reason]int{
 		reject.SoldOut: 409, reject.Confirmed: 200, reject.InProgress: 409, reject.Duplicate: 409,
 		reject.KeyReused: 422, reject.Released: 409, reject.NotStarted: 403, reject.Ended: 403, reject.Paused: 503,
-		reject.UnknownSKU: 404, reject.StockError: 503, reject.Concurrency: 429, reject.ShuttingDown: 503,
+		reject.UnknownSKU: 404, reject.StockError: 503, reject.Concurrency: 429,
 	} {
 		for _, decided := range []bool{true, false} {
 			to := &recorder{}

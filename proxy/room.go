@@ -38,7 +38,7 @@ func (p *Proxy) bindRooms() error {
 		room := p.Rooms[rt.Route.Room]
 		if room == nil {
 			return route.Fault(rt.Name, "room",
-				fmt.Errorf("there is no room %q here: a new [[room]] needs a restart", rt.Route.Room))
+				fmt.Errorf("there is no [[room]] %q", rt.Route.Room))
 		}
 		if p.waitingRooms[rt.Route.Room] == nil {
 			ticket, pass := RoomCookies(rt.Route.Room)

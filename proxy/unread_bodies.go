@@ -25,7 +25,8 @@ func NewUnreadBodies(log *slog.Logger) *UnreadBodies { return &UnreadBodies{log:
 // compressed reports whether the body of resp is compressed, and counts it.
 func (u *UnreadBodies) compressed(resp *fasthttp.Response) bool {
 	coding := resp.Header.ContentEncoding()
-	if !isCoding(coding) {
+	// Some upstreams write the charset there.
+	if len(coding) == 0 || octets.EqualFold(coding, "identity") || octets.EqualFold(coding, "utf-8") {
 		return false
 	}
 	if u != nil {
@@ -37,11 +38,6 @@ func (u *UnreadBodies) compressed(resp *fasthttp.Response) bool {
 		})
 	}
 	return true
-}
-
-// isCoding reports a Content-Encoding that changes the body. Some upstreams write the charset there.
-func isCoding(coding []byte) bool {
-	return len(coding) > 0 && !octets.EqualFold(coding, "identity") && !octets.EqualFold(coding, "utf-8")
 }
 
 var unreadBodiesDesc = prometheus.NewDesc("sluice_upstream_compressed_responses_total",

@@ -9,8 +9,8 @@ import (
 	"sluice/stockgate/ledger"
 )
 
-// ErrMoving means that a SKU could not be compared, since its ledger changed all the time.
-var ErrMoving = errors.New("it changes all the time, or is not settled yet; try again at a quiet moment")
+// errMoving means that a SKU could not be compared, since its ledger changed all the time.
+var errMoving = errors.New("it changes all the time, or is not settled yet; try again at a quiet moment")
 
 const (
 	compareTries   = 20
@@ -61,7 +61,7 @@ func Verify(ctx context.Context, stream Stream, db Database, sku string) (c Comp
 			return c, found == compared, err
 		}
 	}
-	return c, false, fmt.Errorf("verify %q: %w", sku, ErrMoving)
+	return c, false, fmt.Errorf("verify %q: %w", sku, errMoving)
 }
 
 // sight is what became of one try to compare.

@@ -15,7 +15,7 @@ import (
 	"sluice/stockgate/layout"
 )
 
-// paced is a gate whose time stands still but for advance, which lets the sampler work each millisecond.
+// paced is a gate whose time stands still but for advance, which lets the poller work each millisecond.
 type paced struct {
 	*Gate
 	now int64

@@ -6,7 +6,7 @@ import (
 	"sluice/stockgate/layout"
 )
 
-// mostLists bounds the memory of emptied: the lists that it tells from such that never were.
+// mostLists bounds the memory of emptiedLists: the lists that it tells from such that never were.
 const mostLists = 100_000
 
 // emptiedLists remembers which lists have held a unit, since Redis forgets a list with its last one. It lasts as long

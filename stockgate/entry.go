@@ -26,7 +26,7 @@ const (
 const verdictBits = 3
 
 // entry is what is known of one SKU. Requests read it, and those that are admitted count themselves; all else is
-// written by the sampler.
+// written by the poller.
 type entry struct {
 	sku string
 
@@ -35,8 +35,8 @@ type entry struct {
 	asked   atomic.Int64 // ns; at most askedEvery behind, and never before a reading that a request came after
 	pending atomic.Pointer[firstRead]
 
-	readings atomic.Uint64 // ever; written by the sampler
-	// The sampler's own.
+	readings atomic.Uint64 // ever; written by the poller
+	// The poller's own.
 	sampled bool // among the active
 	gone    bool // removed from the table
 	dipped  bool // the last reading was below zero, and was not believed
@@ -66,7 +66,7 @@ func (e *entry) reading() (v verdict, at int64) {
 	return verdict(word & (1<<verdictBits - 1)), word >> verdictBits
 }
 
-// publish makes a verdict visible. Only the sampler calls it.
+// publish makes a verdict visible. Only the poller calls it.
 func (e *entry) publish(v verdict, free, at int64) {
 	e.free.Store(free)
 	e.packed.Store(at<<verdictBits | int64(v))

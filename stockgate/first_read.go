@@ -12,6 +12,14 @@ type firstRead struct {
 	again   atomic.Bool // what it found is not believed until the next turn has read it as well
 }
 
+// entryOf returns the entry of sku, which is asked for at now; nil = its stock cannot be known now.
+func (g *Gate) entryOf(now int64, sku []byte) *entry {
+	if e := g.table.Find(sku); e != nil || len(sku) > longestSKU {
+		return e
+	}
+	return g.track(now, sku)
+}
+
 // track returns a new entry for a SKU that is not in the table, or nil when its stock cannot be known now: the
 // source is away, too many first looks are waiting, or the table is full of SKUs that are asked for.
 func (g *Gate) track(now int64, sku []byte) *entry {
@@ -25,17 +33,18 @@ func (g *Gate) track(now int64, sku []byte) *entry {
 func (g *Gate) verdict(now int64, e *entry) verdict {
 	v, at := e.reading()
 	e.markAsked(now, at)
-	if g.rules.Load().serves(now, at, v) || g.servesOne(now, v, at) && e.firstUseOf(at) {
+	rules := g.rules.Load()
+	if rules.serves(now, at, v) {
+		return v
+	}
+	// A sample that is too old for a crowd may still serve the first request: it is old since no request came for the
+	// SKU, and this one has it read at the next turn. A request before that waits for a look. So an old sample lets at
+	// most one request into a shop that has sold out meanwhile.
+	rested := v == onSale && now-at <= rules.rests && at >= rules.since
+	if rested && !g.poller.health.lost() && e.firstUseOf(at) {
 		return v
 	}
 	return g.firstRead(now, e)
-}
-
-// servesOne reports whether a sample that is too old for a crowd may still serve the first request: it is old since
-// no request came for the SKU, and this one has it read at the next turn. Who comes before that waits for a look. So an
-// old sample lets at most one request into a shop that has sold out meanwhile.
-func (g *Gate) servesOne(now int64, v verdict, at int64) bool {
-	return v == onSale && g.rules.Load().servesOne(now, at) && !g.poller.health.lost()
 }
 
 // maxWaiting bounds the requests that wait for first readings at one time.

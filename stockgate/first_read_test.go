@@ -17,7 +17,7 @@ func TestStockgate_TenThousandFirstAskersAreOneRead(t *testing.T) {
 	s := dial(t, server, layouts()["counter"])
 	check(t, s.Set(t.Context(), "1001", 10))
 	o := options()
-	o.Refresh = time.Hour // the sampler stands still, and the first look lasts
+	o.Refresh = time.Hour // the poller stands still, and the first look lasts
 	g := open(t, o, s)
 	start := make(chan struct{})
 	var admitted atomic.Int64
@@ -166,7 +166,7 @@ func TestStockgate_ClosedGateAnswers(t *testing.T) {
 	select {
 	case <-g.poller.done:
 	default:
-		t.Fatal("the sampler outlived Close")
+		t.Fatal("the poller outlived Close")
 	}
 	if got := g.Enter(o.Now(), []byte("1001"), nil); got != reject.StockError {
 		t.Fatalf("enter: %v", got)

@@ -26,7 +26,7 @@ import (
 	"sluice/proxy/reject"
 )
 
-// Gate decides by the stock that its sampler read last. It implements proxy.Stock and is safe for concurrent use.
+// Gate decides by the stock that its poller read last. It implements proxy.Stock and is safe for concurrent use.
 type Gate struct {
 	table  *octets.Table[entry]
 	poller *poller
@@ -57,7 +57,7 @@ func New(o Options, src Source) (*Gate, error) {
 	return g, nil
 }
 
-// newGate makes a gate whose sampler does not run.
+// newGate makes a gate whose poller does not run.
 func newGate(o Options, src Source) *Gate {
 	g := &Gate{table: octets.NewTable[entry](o.MaxSKUs)}
 	g.rules.Store(rulesOf(&o, math.MinInt64))
@@ -77,7 +77,7 @@ func (g *Gate) Close() {
 	}
 }
 
-// Away is for how long the source has not been reached, 0 while it can be. The sampler finds out within a
+// Away is for how long the source has not been reached, 0 while it can be. The poller finds out within a
 // second even without requests.
 func (g *Gate) Away(now int64) time.Duration { return g.poller.health.away(now) }
 
@@ -104,17 +104,16 @@ func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
 // at most for Options.Wait; for a second reading, where the first is not believed, as long again and Options.Refresh
 // more. At most maxWaiting requests wait.
 func (g *Gate) Enter(now int64, sku, user []byte) reject.Reason {
-	e := g.table.Find(sku)
-	if e == nil {
-		if len(sku) > longestSKU {
-			return g.rules.Load().closed[unknown]
+	e := g.entryOf(now, sku)
+	switch {
+	case e != nil:
+	case len(sku) > longestSKU:
+		return g.rules.Load().closed[unknown]
+	default:
+		if g.rules.Load().allow {
+			g.strays.add(sku)
 		}
-		if e = g.track(now, sku); e == nil {
-			if g.rules.Load().allow {
-				g.strays.add(sku)
-			}
-			return g.fallback(nil)
-		}
+		return g.fallback(nil)
 	}
 	v := g.verdict(now, e)
 	reason := g.decide(e, v)
@@ -196,18 +195,13 @@ func times(a, b int64) int64 {
 	return a * b
 }
 
-// StockStatus tells what every client may know of sku at now: its phase, and the units that are free, below 0 where it
-// is unknown tell. A request keeps the SKU among those that are read, like a buyer; one that no request asked for
+// StockStatus tells what every client may know of sku at now: its phase, and the units that are free, below 0 where
+// that is unknown. A request keeps the SKU among those that are read, like a buyer; one that no request asked for
 // lately is looked at once for all who do, as Enter does. What is not known is not waited for while the source is away.
 func (g *Gate) StockStatus(now int64, sku []byte) (phase proxy.StockPhase, free int64) {
-	e := g.table.Find(sku)
+	e := g.entryOf(now, sku)
 	if e == nil {
-		if len(sku) > longestSKU {
-			return proxy.PhaseUnknown, -1
-		}
-		if e = g.track(now, sku); e == nil {
-			return proxy.PhaseUnknown, -1
-		}
+		return proxy.PhaseUnknown, -1
 	}
 	switch g.verdict(now, e) {
 	case onSale:

@@ -171,7 +171,7 @@ func TestGate_SoldOutSKUCostsRedisNothingHoweverManyAsk(t *testing.T) {
 	sku := []byte("1001")
 	check(t, s.Set(t.Context(), "1001", 0))
 	o := options()
-	o.Refresh, o.SoldOutMemory = time.Hour, time.Hour // the sampler stands still
+	o.Refresh, o.SoldOutMemory = time.Hour, time.Hour // the poller stands still
 	g := open(t, o, s)
 	if got := g.Enter(o.Now(), sku, nil); got != reject.SoldOut {
 		t.Fatalf("first look: %v", got)
@@ -284,7 +284,7 @@ func TestGate_RestockReopensWithinSoldOutMemory(t *testing.T) {
 	})
 }
 
-// stepped returns a gate whose sampler works only when the test says so.
+// stepped returns a gate whose poller works only when the test says so.
 func stepped(t testing.TB, o Options, src Source) *Gate {
 	t.Helper()
 	o, err := o.checked()

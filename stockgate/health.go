@@ -2,18 +2,19 @@ package stockgate
 
 import (
 	"log/slog"
-	"sluice/stockgate/redisconn"
 	"sync/atomic"
 	"time"
+
+	"sluice/stockgate/redisconn"
 )
 
-// health is whether the source can be reached. The sampler writes it, everybody reads it.
+// health is whether the source can be reached. The poller writes it, everybody reads it.
 type health struct {
 	since atomic.Int64 // when it was lost, in ns, at least 1; 0 = it is there, or not tried yet
 	log   *slog.Logger
 	rules *atomic.Pointer[rules]
 
-	losses redisconn.LossLog // the sampler's
+	losses redisconn.LossLog // the poller's
 }
 
 func (h *health) lost() bool { return h.since.Load() != 0 }
@@ -46,7 +47,7 @@ func (h *health) record(now int64, err error) {
 // maxNamed is how many faulty SKUs are named in the log; they may be a client's invention.
 const maxNamed = 256
 
-// faults names each faulty SKU once, until it is whole again. Only the sampler uses it.
+// faults names each faulty SKU once, until it is whole again. Only the poller uses it.
 type faults struct {
 	named map[string]bool
 	full  bool // the log says that no more are named

@@ -94,7 +94,7 @@ func (s *poller) sweep(now int64) {
 	s.part = (s.part + 1) % octets.TableParts
 }
 
-// forget takes e out of the table. Only the sampler calls it.
+// forget takes e out of the table. Only the poller calls it.
 func (s *poller) forget(e *entry) {
 	s.table.Remove(e.sku, e)
 	e.gone = true

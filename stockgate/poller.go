@@ -14,7 +14,7 @@ import (
 
 const (
 	idleAfter    = int64(5 * time.Second)        // a SKU that no request asked for in this time is read no more
-	pingEvery    = int64(time.Second)            // how often an idle sampler asks whether the source is there
+	pingEvery    = int64(time.Second)            // how often an idle poller asks whether the source is there
 	lostEvery    = int64(50 * time.Millisecond)  // how often any does while it is not
 	sweepEvery   = int64(125 * time.Millisecond) // one part of the table
 	perFirstLook = int64(50 * time.Microsecond)  // invented SKUs cost at most 20,000 looks a second

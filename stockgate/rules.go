@@ -53,9 +53,6 @@ func rulesOf(o *Options, since int64) *rules {
 // serves reports whether a sample may be used.
 func (r *rules) serves(now, at int64, v verdict) bool { return now-at <= r.lasts[v] && at >= r.since }
 
-// servesOne reports whether one request may use the sample of a SKU on sale.
-func (r *rules) servesOne(now, at int64) bool { return now-at <= r.rests && at >= r.since }
-
 // Prepare checks other options; use goes by them from then on: Bought, Instances, MaxSKUs, Now and Log stay as they
 // were. What was read is known still, unless it is of other keys.
 func (g *Gate) Prepare(o Options, otherKeys bool) (use func(), err error) {

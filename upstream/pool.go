@@ -113,7 +113,7 @@ func (p *Pool) send(req *Request, resp *fasthttp.Response, tun *tunnel) Outcome 
 			now = p.clock.now()
 		}
 		req.Target = at.target.url
-		if outcome = at.target.send(req, resp, at.conn, now, tun); outcome != NotSent {
+		if outcome = at.target.exchange(req, resp, at.conn, now, tun); outcome != NotSent {
 			return outcome
 		}
 		switch {

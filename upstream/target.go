@@ -41,9 +41,9 @@ type clock struct{ epoch time.Time }
 
 func (c clock) now() time.Duration { return time.Since(c.epoch) }
 
-// send sends req to this target at most once, and counts the outcome. c is the place's connection; nil = one has to be
+// exchange sends req to this target at most once, and counts the outcome. c is the place's connection; nil = one has to be
 // opened. start is the clock's time, which is read once more when the exchange has ended.
-func (t *target) send(req *Request, resp *fasthttp.Response, c *conn, start time.Duration, tun *tunnel) Outcome {
+func (t *target) exchange(req *Request, resp *fasthttp.Response, c *conn, start time.Duration, tun *tunnel) Outcome {
 	t.counters.inFlight.Add(1)
 	outcome, d, end := t.try(req, resp, c, start, tun)
 	if d != streaming {

@@ -42,7 +42,6 @@ export const shades = {
   upstream_error: [28, 0.2, 64],
   upstream_timeout: [32, 0.16, 74],
   internal: [10, 0.2, 50],
-  shutting_down: [240, 0.02, 65],
 };
 
 // shadeOf is the colour of a reason: one that is not listed has a hue that follows from its name.

@@ -21,6 +21,7 @@ type Ledgers struct {
 	reserver func() *ledger.Reserver // of this gate, which must not believe what it remembers; it may return nil
 }
 
+// Stock implements admin.Ledgers.
 func (l *Ledgers) Stock(ctx context.Context, sku string) (admin.Stock, error) {
 	s, ok, err := l.store.ReadStock(ctx, sku)
 	if err == nil && !ok {
@@ -52,6 +53,7 @@ func unledgered(sku string, err error) error {
 	return err
 }
 
+// SetTotal implements admin.Ledgers.
 func (l *Ledgers) SetTotal(ctx context.Context, sku string, total, limit int64) (admin.Stock, error) {
 	if limit < 0 {
 		limit = ledger.KeepLimit
@@ -81,11 +83,13 @@ func (l *Ledgers) Recreate(ctx context.Context, sku string, total, limit int64, 
 	return l.changed(sku, s, err)
 }
 
+// Add implements admin.Ledgers.
 func (l *Ledgers) Add(ctx context.Context, sku string, delta int64, key string) (admin.Stock, error) {
 	s, err := l.store.Add(ctx, sku, delta, key)
 	return l.changed(sku, s, err)
 }
 
+// SetState implements admin.Ledgers.
 func (l *Ledgers) SetState(ctx context.Context, sku, state string) (admin.Stock, error) {
 	s, err := l.store.SetState(ctx, sku, ledger.State(state))
 	return l.changed(sku, s, err)

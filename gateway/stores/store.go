@@ -18,6 +18,7 @@ type Store struct{ source *stockgate.Redis }
 // NewStore returns source as the control API wants it.
 func NewStore(source *stockgate.Redis) Store { return Store{source} }
 
+// Read implements admin.Store.
 func (s Store) Read(ctx context.Context, sku string) (admin.Stock, error) {
 	var out [1]layout.Reading
 	if err := s.source.Read(stockgate.FromMaster(ctx), []string{sku}, out[:]); err != nil {
@@ -37,6 +38,7 @@ func stockFrom(sku string, r layout.Reading) (admin.Stock, error) {
 	return admin.Stock{SKU: sku, Left: r.Left, OnSale: r.OnSale}, nil
 }
 
+// Set implements admin.Store.
 func (s Store) Set(ctx context.Context, sku string, left int64) (admin.Stock, error) {
 	if err := admin.CheckSKU(sku); err != nil {
 		return admin.Stock{}, err
@@ -50,6 +52,7 @@ func (s Store) Set(ctx context.Context, sku string, left int64) (admin.Stock, er
 	return s.Read(ctx, sku)
 }
 
+// Add implements admin.Store.
 func (s Store) Add(ctx context.Context, sku string, delta int64) (admin.Stock, error) {
 	if _, err := s.source.Add(ctx, sku, delta); err != nil {
 		return admin.Stock{}, adminError(err)
@@ -57,6 +60,7 @@ func (s Store) Add(ctx context.Context, sku string, delta int64) (admin.Stock, e
 	return s.Read(ctx, sku)
 }
 
+// List implements admin.Store.
 func (s Store) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 	all, err := s.source.List(stockgate.FromMaster(ctx), limit)
 	if err != nil {

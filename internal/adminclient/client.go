@@ -145,16 +145,16 @@ type notFound string
 func (n notFound) Error() string      { return string(n) }
 func (notFound) Is(target error) bool { return target == ErrNotFound }
 
-// InProcess returns a client of a control API that h serves in this process, as to a client on this machine.
-func InProcess(h http.Handler) Client {
-	return Client{Base: "http://localhost", HTTP: &http.Client{Transport: inProcess{h}, CheckRedirect: noRedirect}}
+// inProcess returns a client of a control API that h serves in this process, as to a client on this machine.
+func inProcess(h http.Handler) Client {
+	return Client{Base: "http://localhost", HTTP: &http.Client{Transport: handlerTransport{h}, CheckRedirect: noRedirect}}
 }
 
-// inProcess is a transport that answers requests by a handler of this process.
-type inProcess struct{ handler http.Handler }
+// handlerTransport is a transport that answers requests by a handler of this process.
+type handlerTransport struct{ handler http.Handler }
 
 // RoundTrip implements http.RoundTripper.
-func (i inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+func (i handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	asked := r.Clone(r.Context())
 	asked.RemoteAddr = "127.0.0.1:0"
 	if asked.Body == nil {

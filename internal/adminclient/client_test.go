@@ -81,7 +81,7 @@ func TestClient_AnswerThatIsNoneIsSaidToBe(t *testing.T) {
 	}
 	locked := storetest.NewAPI(t, storetest.Ledger(t), 1)
 	locked.Control.Token = "hush"
-	to := InProcess(locked.Control.Handler())
+	to := inProcess(locked.Control.Handler())
 	err = to.Call(t.Context(), "GET", "/stock", nil, &out)
 	if err == nil || !strings.Contains(err.Error(), "--token-file") {
 		t.Errorf("without the token: %v", err)

@@ -48,5 +48,5 @@ func Local(c *config.Config) (to Client, done func(), err error) {
 		}
 		api.Sales = sales
 	}
-	return InProcess(api.Handler()), done, nil
+	return inProcess(api.Handler()), done, nil
 }

@@ -9,7 +9,8 @@ import (
 // Any package may import any other as long as no cycle arises, which Go itself forbids. These are the exceptions.
 
 // tools are packages that only tests, and one another, import.
-var tools = []string{"internal/arch", "internal/dbtest", "internal/redistest", "internal/storetest", "internal/testkit"}
+var tools = []string{"internal/arch", "internal/dbtest", "internal/redistest", "internal/storetest", "internal/testkit",
+	"proxy/param/paramtest"}
 
 // importBans lists what a package must not import. "proxy/..." stands for proxy and all packages below it.
 var importBans = []struct{ from, to, why string }{

@@ -1,6 +1,6 @@
 // Package load makes what a sale is tried with: a crowd of shoppers, a shop behind the gateway, and a record of what
-// happened between them; and servers as processes, with what they cost. The demonstration, the load test, the
-// benchmark and the attacks use it.
+// happened between them; and servers as processes, with what they cost. The demonstration and the load test use
+// the former; the benchmark and the attacks, which are modules of their own, use both.
 //
 // It promises that the crowd is an open one (a shopper who waits for an answer keeps no other from coming, as long as
 // there are connections), that its memory is bounded by the plan, and that each request and each shopper is counted

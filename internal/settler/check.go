@@ -62,7 +62,7 @@ func checkHome(ctx context.Context, o *doctor.Report, c *config.Config) error {
 		o.OK("settle", "%s is made by sluice-settle run", c.Settle.Database)
 		return nil
 	}
-	store, err := OpenStore(c)
+	store, err := openDatabase(c)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func MigrateAll(ctx context.Context, c *config.Config) (applied []string, err er
 // migrate creates or changes the tables: those of Sluice, and River's where there are jobs. It returns the names of
 // what it has applied.
 func migrate(ctx context.Context, c *config.Config) (applied []string, err error) {
-	store, err := OpenStore(c)
+	store, err := openDatabase(c)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func Statements(ctx context.Context, c *config.Config, out io.Writer) (unreached
 }
 
 func statements(ctx context.Context, c *config.Config) (text string, unreached, err error) {
-	store, err := OpenStore(c)
+	store, err := openDatabase(c)
 	if err != nil {
 		return "", nil, err
 	}

@@ -25,7 +25,7 @@ func CheckNew(ctx context.Context, c *config.Config, sku string) error {
 }
 
 func checkNewAt(ctx context.Context, c *config.Config, home, sku string) error {
-	store, err := OpenStore(c)
+	store, err := openDatabase(c)
 	if err != nil {
 		return err
 	}

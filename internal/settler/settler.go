@@ -25,8 +25,8 @@ type Settlement struct {
 	home settle.Home
 }
 
-// OpenStore opens the configured database alone.
-func OpenStore(c *config.Config) (*sqlstore.Store, error) {
+// openDatabase opens the configured database alone.
+func openDatabase(c *config.Config) (*sqlstore.Store, error) {
 	s := c.Settle
 	if s.Database == "" {
 		return nil, c.Errorf("settle.database",
@@ -51,7 +51,7 @@ func openHome(c *config.Config, name string, log *slog.Logger) (*Settlement, err
 		return nil, fmt.Errorf("there is no home %q", name)
 	}
 	c = stores.WaitLonger(c)
-	store, err := OpenStore(c)
+	store, err := openDatabase(c)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ type topKeys struct {
 	seed maphash.Seed
 
 	mu   sync.Mutex
-	age  int64  // of the last count, in halvingPauses since the clock's zero
+	age  int64  // of the last count, in multiples of halvingPause since the clock's zero
 	text []byte // buffer for the text of a new key
 	sets [topKeySets][topKeyWays]topKeyEntry
 }

@@ -10,15 +10,17 @@ import (
 	"testing"
 
 	"sluice/internal/testkit"
+
+	"sluice/proxy/param/paramtest"
 )
 
 // programs read targets as the readers do.
-var programs = map[Reader][]string{
-	PHPParseURL: {"php", "target.php"},
-	NodeURL:     {"node", "target.mjs"},
-	NodeParse:   {"node", "--no-deprecation", "target.mjs", "parse"},
-	JavaURI:     {"java", "Target.java"},
-	PythonSplit: {"python3", "target.py"},
+var programs = map[paramtest.Reader][]string{
+	paramtest.PHPParseURL: {"php", "target.php"},
+	paramtest.NodeURL:     {"node", "target.mjs"},
+	paramtest.NodeParse:   {"node", "--no-deprecation", "target.mjs", "parse"},
+	paramtest.JavaURI:     {"java", "Target.java"},
+	paramtest.PythonSplit: {"python3", "target.py"},
 }
 
 // missing skips a test whose program is not there.
@@ -34,10 +36,10 @@ func TestTable_ProgramsReadTargetsSo(t *testing.T) {
 	for reader, command := range programs {
 		t.Run(command[0]+" "+command[len(command)-1], func(t *testing.T) {
 			missing(t, command[0])
-			var rows []Row
+			var rows []paramtest.Row
 			input := ""
-			for _, row := range Readings {
-				if row.Kind != Target {
+			for _, row := range paramtest.Readings {
+				if row.Kind != paramtest.Target {
 					continue
 				}
 				for _, r := range row.Readers {
@@ -66,9 +68,9 @@ func TestTable_ProgramsReadTargetsSo(t *testing.T) {
 }
 
 func TestTable_GoReadsTargetsSo(t *testing.T) {
-	for _, row := range Readings {
+	for _, row := range paramtest.Readings {
 		for _, r := range row.Readers {
-			if r != GoURL || row.Kind != Target {
+			if r != paramtest.GoURL || row.Kind != paramtest.Target {
 				continue
 			}
 			if u, err := url.ParseRequestURI(row.Input); err != nil || u.Path != row.Reads {
@@ -116,25 +118,25 @@ func TestTable_PHPReadsNamesSo(t *testing.T) {
 		return string(text)
 	}
 	asked := 0
-	for _, row := range Readings {
+	for _, row := range paramtest.Readings {
 		want := row.Reads
 		if want != "" && strings.Contains("[{", want[:1]) {
 			want = "list"
 		}
 		var got []string
 		for _, r := range row.Readers {
-			if r != PHPRequest {
+			if r != paramtest.PHPRequest {
 				continue
 			}
 			switch row.Kind {
-			case Name:
+			case paramtest.Name:
 				got = append(got, ask("", row.Input, ""))
 				if !strings.Contains(row.Input, "%00") {
 					got = append(got, ask(row.Input, "", ""))
 				}
-			case CookieName:
+			case paramtest.CookieName:
 				got = append(got, ask("", "", row.Input))
-			case Place:
+			case paramtest.Place:
 				query, form, _ := strings.Cut(row.Input, "\n")
 				got = append(got, ask(query, form, ""))
 			}

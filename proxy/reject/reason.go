@@ -47,7 +47,6 @@ const (
 	StockError
 	UpstreamBusy
 	NoUpstream
-	ShuttingDown
 	UpstreamError
 	UpstreamTimeout
 	Internal
@@ -171,8 +170,6 @@ var table = [NumReasons]rejection{
 			"10,000 requests wait already; nothing was sent, and on `reserve` nothing was reserved"},
 	NoUpstream: {"no_upstream", Unavailable, 0, 0, "The shop cannot be reached right now", "商城暂时无法访问",
 		"no target could be reached: nothing was sent"},
-	ShuttingDown: {"shutting_down", Unavailable, 0, closes, "The service is restarting", "服务正在重启",
-		"this instance drains; kept for later"},
 	UpstreamError: {"upstream_error", upstreamClass, 502, unknown, "The shop did not respond properly", "商城响应异常",
 		"sent, and no whole, well-formed response came: **the outcome is unknown**"},
 	UpstreamTimeout: {"upstream_timeout", upstreamClass, 504, unknown, "The shop did not respond in time", "商城响应超时",

@@ -100,12 +100,12 @@ func TestReason_PropertiesOfTheTable(t *testing.T) {
 	}
 	for _, c := range []struct{ name, got, want string }{
 		{"ClosesConnection", set(Reason.ClosesConnection),
-			"malformed conn_open ip_conns loop too_slow client_gone shutting_down internal"},
+			"malformed conn_open ip_conns loop too_slow client_gone internal"},
 		{"MayHaveOrder", set(Reason.MayHaveOrder),
 			"confirmed duplicate in_progress released stock_error upstream_error upstream_timeout"},
 		{"OutcomeUnknown", set(Reason.OutcomeUnknown), "upstream_error upstream_timeout"},
 		{"Transient, but not busy", set(func(r Reason) bool { return r.Transient() && r.Class() != Busy }),
-			"loop overloaded paused stock_error upstream_busy no_upstream shutting_down"},
+			"loop overloaded paused stock_error upstream_busy no_upstream"},
 		{"busy, but not Transient", set(func(r Reason) bool { return !r.Transient() && r.Class() == Busy }), "admitted"},
 		{"mayHavePlaced", set(Reason.mayHavePlaced), "upstream_error upstream_timeout internal"},
 	} {

@@ -10,7 +10,7 @@ import (
 // Servers tidy paths before they route: they decode escapes, once or more; take "\" for "/"; drop parameters behind
 // ";", tabs, empty segments and "."; take two slashes at the start for those before an authority; resolve ".."; ignore
 // case and a slash at the end; PHP's take what follows a script, as in "/index.php/order/1". Which of it the upstream
-// does is unknown; param.Readings lists who does. A path is canonical where none of it changes the number of the
+// does is unknown; package readings lists who does. A path is canonical where none of it changes the number of the
 // segments or their ends.
 
 const (

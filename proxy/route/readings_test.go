@@ -4,25 +4,25 @@ import (
 	"strings"
 	"testing"
 
-	"sluice/proxy/param"
+	"sluice/proxy/param/paramtest"
 	"sluice/proxy/reject"
 )
 
 // A row that is ambiguous is rejected beside any route; one that is literal passes.
 func TestTable_ReadingsOfTargets(t *testing.T) {
-	tables := map[param.ReadingKind]*Table{
-		param.Target: tableOf(t, "!POST /order/{sku}", "/"),
-		param.Slash:  tableOf(t, "!POST /order/{sku}/", "/"),
+	tables := map[paramtest.Kind]*Table{
+		paramtest.Target: tableOf(t, "!POST /order/{sku}", "/"),
+		paramtest.Slash:  tableOf(t, "!POST /order/{sku}/", "/"),
 	}
 	rows := 0
-	for _, row := range param.Readings {
+	for _, row := range paramtest.Readings {
 		table := tables[row.Kind]
 		if table == nil {
 			continue
 		}
 		rows++
 		want := reject.NoCause
-		if row.Decision == param.Ambiguous {
+		if row.Decision == paramtest.Ambiguous {
 			want = reject.PathNotCanonical
 		}
 		if _, _, cause := match(table, "POST "+row.Input); cause != want {

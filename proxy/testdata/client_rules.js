@@ -246,7 +246,7 @@ const rules = {
   async "an answer that makes no sense neither opens the button nor speeds up the script"() {
     for (const stock of [{ body: null }, { body: "html" }, { body: { phase: "waiting", opens_at_ms: 6e4 } },
       { body: { phase: "waiting", opens_at_ms: 6e4, server_time_ms: "soon" } },
-      rejected(503, "shutting_down", 99999999)]) {
+      rejected(503, "overloaded", 99999999)]) {
       const b = new Browser(() => stock), s = b.sale();
       await b.run(50000);
       must("closed", s.button.disabled && b.asked.length < 30, [stock, b.asked.length, s.states()]);

@@ -237,14 +237,14 @@ func (f *Fleet) put(ctx context.Context, key, name, text string, lasts, keep tim
 	return id, err
 }
 
-// ErrFull is the cause when there are as many changes as there may be.
-var ErrFull = errors.New("there are as many changes of the fleet as there may be; undo some")
+// errFull is the cause when there are as many changes as there may be.
+var errFull = errors.New("there are as many changes of the fleet as there may be; undo some")
 
 // ErrReplaced is the cause where another change has taken the place of one.
 var ErrReplaced = errors.New("another one has taken its place")
 
 // Unmade reports whether an error of Put or Remove tells that nothing was changed; false = that is not known.
-func Unmade(err error) bool { return errors.Is(err, ErrFull) || redisconn.Unsent(err) }
+func Unmade(err error) bool { return errors.Is(err, errFull) || redisconn.Unsent(err) }
 
 // Remove ends a change on all instances before its time. It may be repeated. Where another change of the same name
 // holds, it is ErrReplaced.

@@ -23,7 +23,7 @@ var beatScript string
 func (f *Fleet) do(ctx context.Context, what string, ask func(context.Context, *redis.Client) error) error {
 	err := f.link.To(f.changes).Do(ctx, ask, redisconn.Unanswered)
 	if redis.HasErrorPrefix(err, "FULL") {
-		err = ErrFull
+		err = errFull
 	}
 	if err != nil {
 		return fmt.Errorf("%s the fleet %q: %w", what, f.options.Name, err)

@@ -78,9 +78,9 @@ func holeOf(after string, more []string) (hole int, rest string) {
 	return all, after
 }
 
-// Fits reports whether a SKU has so many parts, none of them empty. Of others a key would be another SKU's, or have
-// an empty tag, and with it leave its slot.
-func Fits(sku string, parts int) bool {
+// fitsParts reports whether a SKU has so many parts, none of them empty. Of others a key would be another SKU's, or
+// have an empty tag, and with it leave its slot.
+func fitsParts(sku string, parts int) bool {
 	return parts < 2 || sku != "" && !slices.Contains(split(sku, parts), "") && strings.Count(sku, ":") >= parts-1
 }
 
@@ -90,11 +90,6 @@ func split(sku string, parts int) []string { return strings.SplitN(sku, ":", max
 // Named reports whether the SKU, or one of its parts, stands in the key.
 func (t KeyTemplate) Named() bool {
 	return slices.ContainsFunc(t, func(p piece) bool { return p.hole > noHole && p.hole < others })
-}
-
-// Holds reports whether the nth of the other names stands in the key, counted from 0.
-func (t KeyTemplate) Holds(nth int) bool {
-	return slices.ContainsFunc(t, func(p piece) bool { return p.hole == others+nth })
 }
 
 // Parts is the highest part of the SKU that the key names, 0 when it names none.

@@ -108,12 +108,12 @@ func (l *Layout) unwritable() error {
 // Fits reports whether sku has all the parts that the keys name, none of them empty. Any other has no stock: its key
 // would be another SKU's, or leave the slot of its other keys. Nor has one whose field belongs to another SKU.
 func (l *Layout) Fits(sku string) bool {
-	return Fits(sku, l.parts) && (l.hash == nil || l.hash.owns(sku, l.parts))
+	return fitsParts(sku, l.parts) && (l.hash == nil || l.hash.owns(sku, l.parts))
 }
 
 // partless says why a SKU that does not fit is not written.
 func (l *Layout) partless(sku string) error {
-	if Fits(sku, l.parts) {
+	if fitsParts(sku, l.parts) {
 		return fmt.Errorf("%w: the fields of %q belong to another SKU", ErrNotWritable, sku)
 	}
 	return fmt.Errorf("%w: the keys name %d parts of a SKU, with colons between them, and %q has not so many",

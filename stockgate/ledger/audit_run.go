@@ -23,7 +23,7 @@ type auditRun struct {
 	holds             int
 
 	done  bool // everything was counted
-	large bool // it has more than mostEntries
+	large bool // it has more than maxEntries
 	none  bool // there is nothing at all
 }
 
@@ -32,7 +32,7 @@ const maxEntries = 1 << 20
 
 func (t *auditRun) cursor() string {
 	if t.next == "" {
-		return FirstPage
+		return firstPage
 	}
 	return t.next
 }
@@ -51,20 +51,20 @@ func (t *auditRun) add(p *Page) (more bool) {
 	}
 	t.countPage(p)
 	switch {
-	case t.part == AllParts && p.Next == "":
-		t.part = PartRecords
+	case t.part == allParts && p.Next == "":
+		t.part = partRecords
 		return true
-	case t.part != AllParts && p.Next != FirstPage:
+	case t.part != allParts && p.Next != firstPage:
 		t.next = p.Next
 		return true
 	}
 	t.next = ""
 	switch t.part {
-	case PartRecords:
-		t.part = PartUsers
+	case partRecords:
+		t.part = partUsers
 		return true
-	case PartUsers:
-		t.part = PartDue
+	case partUsers:
+		t.part = partDue
 		return true
 	}
 	t.compare()

@@ -340,7 +340,7 @@ func FuzzPage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, record, units, held string) {
 		p := Page{
 			Numbers: Numbers{Total: "5", Held: held, Sold: "0", State: "on", Epoch: "1", Limit: "0", Ver: "1"},
-			Next:    FirstPage,
+			Next:    firstPage,
 			Records: []string{"a", record},
 			Users:   []string{"ann", units},
 			Due:     []string{"a"},

@@ -140,7 +140,7 @@ func (a *auditor) page(ctx context.Context, sku string, t *auditRun) (more, ok b
 	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
 	defer cancel()
 	a.o.Observe(1)
-	p, err := a.store.Inspect(ctx, sku, t.part, t.cursor(), PageSize)
+	p, err := a.store.Inspect(ctx, sku, t.part, t.cursor(), pageSize)
 	return a.add(sku, t, &p, err)
 }
 

@@ -333,3 +333,36 @@ func leavesRoom(c Code) bool {
 func holds(codes []Code) bool {
 	return slices.Contains(codes, Held) || slices.Contains(codes, ReplayHeld)
 }
+
+// learnHint takes in what the store says of q now, and sends what waits.
+func (r *batcher) learnHint(q *skuQueue, h StockVersion) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := r.o.Now()
+	r.learn(now, q, &cachedStock{StockVersion: h, at: now})
+	r.dispatch(q)
+}
+
+// learn takes in what a reply said, and answers the orders for which no unit is left. mu is held.
+func (r *batcher) learn(now int64, q *skuQueue, next *cachedStock) {
+	q.learnSale(next.Sale)
+	if q.stock.Load().outlives(next) {
+		return
+	}
+	s := *next
+	s.wall = r.o.Wall().UnixNano() - r.o.Now()
+	if _, sold := s.unavailable(now, 1); sold && next.at < r.gapUntil.Load() {
+		r.expire(now, &s)
+	}
+	q.stock.Store(&s)
+	r.mirror.reflect(q, &s)
+	waiting := q.orders
+	q.orders = nil
+	for _, p := range waiting {
+		if _, sold := q.unavailable(now, &s, p.Quantity); sold {
+			r.place(now, q, p)
+		} else {
+			q.orders = append(q.orders, p)
+		}
+	}
+}

@@ -92,7 +92,7 @@ func (r *Store) finishCall(q *scriptCall, err error) (answer []any, _ error) {
 		r.log.Warn("reply was another call's: all connections are closed, and the next call closes the SKU", "sku", q.sku,
 			"cause", err)
 		if q.trace = r.Seen.Add(q.sku); q.trace != nil {
-			q.trace.Suspect(q.claim, LostEcho)
+			q.trace.Suspect(q.claim, lostEcho)
 		}
 		return nil, err
 	case err != nil:
@@ -102,7 +102,7 @@ func (r *Store) finishCall(q *scriptCall, err error) (answer []any, _ error) {
 	return q.answer, nil
 }
 
-// markArgs is how many arguments marked adds.
+// markArgs is how many arguments appendMark adds.
 const markArgs = 9
 
 // appendMark adds the last arguments of a call's script: its mark, and the channel of its news.
@@ -171,7 +171,7 @@ func (r *Store) learn(q *scriptCall) {
 	case q.blind:
 		return
 	case q.epoch == 0 && t != nil && t.Miss(q.seq):
-		r.alarm(q.sku, LostKey, q.claim)
+		r.alarm(q.sku, lostKey, q.claim)
 		r.noteLost(q.sku)
 	case q.epoch == 0:
 		return
@@ -195,7 +195,7 @@ func (r *Store) alarm(sku, why string, c Claim) {
 		r.lost.WithLabelValues(why).Inc()
 	}
 	attrs := []any{"sku", sku, "why", why, "seen_epoch", c.Epoch, "seen_ver", c.Ver, "answered_call", c.Answered}
-	if why == LostKey {
+	if why == lostKey {
 		attrs = append(attrs, "next", RecoverLost(sku))
 	}
 	r.log.Error("ledger lost what it had said: the SKU is closed until it is recovered", attrs...)

@@ -8,18 +8,18 @@ import (
 
 // Add changes the total by delta, which is not 0. A total that would be less than held + sold is an error that names
 // both. id, 1 to 128 visible ASCII bytes, lets it be repeated: of the last 100 ids each changes the total once, and one
-// that was used for another delta is ErrOtherDelta. "" = each call counts. Without a ledger it is
+// that was used for another delta is errOtherDelta. "" = each call counts. Without a ledger it is
 // ErrUnknownSKU.
 func (r *Store) Add(ctx context.Context, sku string, delta int64, id string) (s Stock, err error) {
-	defer Describe(&err, "add to", sku)
+	defer describe(&err, "add to", sku)
 	s, found, err := r.change(ctx, checkAdd(sku, delta, id),
-		&scriptCall{script: "add", sku: sku, args: []any{r.events, delta, id, MaxAdditions}})
+		&scriptCall{script: "add", sku: sku, args: []any{r.events, delta, id, maxAdditions}})
 	switch {
 	case err != nil:
 	case found == rejected:
 		err = totalTooSmall(s.Total+delta, s.Held, s.Sold)
 	case found == conflict:
-		err = ErrOtherDelta
+		err = errOtherDelta
 	}
 	return s, err
 }
@@ -27,7 +27,7 @@ func (r *Store) Add(ctx context.Context, sku string, delta int64, id string) (s 
 // SetSchedule says from when until when the SKU is on sale, in Unix ms; 0 = no such bound. Outside of them a reserve
 // is NotOnSale by the time that its caller gives. Without a ledger it is ErrUnknownSKU.
 func (r *Store) SetSchedule(ctx context.Context, sku string, opens, closes int64) (s Stock, err error) {
-	defer Describe(&err, "set hours of", sku)
+	defer describe(&err, "set hours of", sku)
 	s, _, err = r.change(ctx, checkSchedule(sku, opens, closes),
 		&scriptCall{script: "set_schedule", sku: sku, args: []any{r.events, opens, closes}})
 	return s, err
@@ -36,7 +36,7 @@ func (r *Store) SetSchedule(ctx context.Context, sku string, opens, closes int64
 // SetState opens, pauses, ends or freezes; freezing raises the epoch, each time, but where a later one was seen
 // on another server: then opening does. Without a ledger it is ErrUnknownSKU.
 func (r *Store) SetState(ctx context.Context, sku string, state State) (s Stock, err error) {
-	defer Describe(&err, "set state of", sku)
+	defer describe(&err, "set state of", sku)
 	s, _, err = r.change(ctx, errors.Join(CheckSKU(sku), checkState(state)),
 		&scriptCall{script: "set_state", sku: sku, args: []any{r.events, string(state), ""}})
 	return s, err
@@ -46,7 +46,7 @@ func (r *Store) SetState(ctx context.Context, sku string, state State) (s Stock,
 // nothing changes, where an operator has ended it or overrides its state, and where it is to end but is paused, frozen
 // or not sold whole.
 func (r *Store) SetPaid(ctx context.Context, sku string, state State) (done bool, err error) {
-	defer Describe(&err, "set state of", sku)
+	defer describe(&err, "set state of", sku)
 	_, n, err := r.change(ctx, errors.Join(CheckSKU(sku), checkState(state)),
 		&scriptCall{script: "set_state", sku: sku, args: []any{r.events, string(state), "paid"}})
 	return n == 1, err
@@ -62,7 +62,7 @@ var notArchived = map[int64]error{
 // Archive forgets the orders of a sale that is over, where the ledger is still at an epoch and version: the caller has
 // all of them elsewhere. The ledger and its stream stay, with no unit, and ended. A second call changes nothing.
 func (r *Store) Archive(ctx context.Context, sku string, epoch, ver int64) (err error) {
-	defer Describe(&err, "archive", sku)
+	defer describe(&err, "archive", sku)
 	_, found, err := r.change(ctx, CheckSKU(sku),
 		&scriptCall{script: "archive", sku: sku, args: []any{r.events, epoch, ver}, more: r.queueKeys(sku)})
 	if err == nil {
@@ -74,7 +74,7 @@ func (r *Store) Archive(ctx context.Context, sku string, epoch, ver int64) (err 
 // Create makes the ledger, with its hours, where there is none; made is false where there is one, which stays as it
 // is. One that is known to have been lost is ErrLost.
 func (r *Store) Create(ctx context.Context, sku string, o Opening) (s Stock, made bool, err error) {
-	defer Describe(&err, "create", sku)
+	defer describe(&err, "create", sku)
 	if err = o.Check(sku); err != nil {
 		return s, false, err
 	}
@@ -92,7 +92,7 @@ func (r *Store) Create(ctx context.Context, sku string, o Opening) (s Stock, mad
 // make it with no units, set its hours, and then its total. Where a ledger was before and is gone it is
 // ErrLost.
 func (r *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (s Stock, err error) {
-	defer Describe(&err, "set total of", sku)
+	defer describe(&err, "set total of", sku)
 	var found int64
 	wrong := checkTotal(sku, total, limit)
 	if wrong != nil || limit == KeepLimit {
@@ -113,7 +113,7 @@ func (r *Store) SetTotal(ctx context.Context, sku string, total, limit int64) (s
 // Recreate makes a ledger that is gone, whole or in part, once more. It is frozen until the orders of before are
 // adopted and SetState opens it. none says that there are no orders. A whole ledger is ErrExists.
 func (r *Store) Recreate(ctx context.Context, sku string, total, limit int64, none bool) (s Stock, err error) {
-	defer Describe(&err, "recreate", sku)
+	defer describe(&err, "recreate", sku)
 	if limit == KeepLimit {
 		return s, errors.New("how many a person may have is not said")
 	}
@@ -163,7 +163,7 @@ func (r *Store) Reinstate(ctx context.Context, sku string, number int64) (Stock,
 func (r *Store) overrule(ctx context.Context, sku string, state State, number int64) (
 	s Stock, before State, inForce bool, err error,
 ) {
-	defer Describe(&err, "overrule", sku)
+	defer describe(&err, "overrule", sku)
 	reply, err := r.ask(ctx, errors.Join(CheckSKU(sku), checkOverruling(number)),
 		&scriptCall{script: "overrule", sku: sku, args: []any{r.events, number, string(state)}})
 	if err == nil && len(reply) != stockSize+1 {

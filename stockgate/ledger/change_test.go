@@ -28,7 +28,7 @@ func TestRedisstore_RepeatedAdditionCountsOnce(t *testing.T) {
 		)
 		testkit.Want(t, "free", stockIn(t, s).Free, 13)
 		before := stockIn(t, s)
-		if _, err := s.Add(t.Context(), "1001", 5, "delivery-1"); !errors.Is(err, ErrOtherDelta) {
+		if _, err := s.Add(t.Context(), "1001", 5, "delivery-1"); !errors.Is(err, errOtherDelta) {
 			t.Fatalf("another number by the same id: %v", err)
 		}
 		testkit.Want(t, "stock", stockIn(t, s), before)
@@ -45,11 +45,11 @@ func TestRedisstore_RepeatedAdditionCountsOnce(t *testing.T) {
 
 func TestRedisstore_LedgerRemembersTheLastHundredIDs(t *testing.T) {
 	withUnits(t, func(t *testing.T, s *Store) {
-		for i := range MaxAdditions + 1 {
+		for i := range maxAdditions + 1 {
 			testkit.Must[Stock](t)(s.Add(t.Context(), "1001", 1, fmt.Sprintf("%0128d", i)))
 		}
 		total := stockIn(t, s).Total
-		for i := 1; i <= MaxAdditions; i++ {
+		for i := 1; i <= maxAdditions; i++ {
 			testkit.Want(
 				t,
 				"remembered",

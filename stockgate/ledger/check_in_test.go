@@ -154,7 +154,7 @@ func TestLeave_TellsALedgerThatFrozeMeanwhile(t *testing.T) {
 	testkit.Must[[]Record](t)(other.Sweep(t.Context(), "1001", 1, 2, 1))
 	before.restore(t, server)
 	testkit.Must[[]Record](t)(other.Sweep(t.Context(), "1001", 1, 2, 1))
-	frozen(t, other, LostVersion)
+	frozen(t, other, lostVersion)
 	testkit.Check(t, r.Close())
 	testkit.Want(t, "the order is back", server.Client.HExists(t.Context(), keys("1001")[1], "a").Val(), true)
 	testkit.Want(t, "its mark is left", server.Client.HExists(t.Context(), hashOf1001, "m:"+r.instance).Val(), false)

@@ -15,28 +15,28 @@ const (
 	MaxQuantity = 1_000_000_000
 	MaxNumber   = 999_999_999_999_999
 
-	MaxForgotten = 2000 // tombstones that one Sweep forgets
+	maxForgotten = 2000 // tombstones that one Sweep forgets
 
 	// So many ledgers share a call at most: after so many there is little left to share. Redis reads some thirty at a
 	// time, and serves others in between.
 	MaxTogether = 64
 
 	// So few of each ledger does SweepAll look at that all of a call take Redis no longer than one Sweep may.
-	SharedLeases    = 8
+	sharedLeases    = 8
 	SharedForgotten = 24
 
 	MaxListed    = 100_000 // that one call lists
-	MaxAdditions = 100     // ids that a ledger remembers
+	maxAdditions = 100     // ids that a ledger remembers
 )
 
 // ErrUnknownSKU is the cause when a SKU has no ledger.
 var ErrUnknownSKU = errors.New("no such ledger")
 
-// ErrOtherDelta is the cause when an id of Add was used before to add something else.
-var ErrOtherDelta = errors.New("this id was used to add another number")
+// errOtherDelta is the cause when an id of Add was used before to add something else.
+var errOtherDelta = errors.New("this id was used to add another number")
 
-// Describe says before an error, if there is one, what was tried, and of what.
-func Describe(err *error, what, of string) {
+// describe says before an error, if there is one, what was tried, and of what.
+func describe(err *error, what, of string) {
 	if *err != nil {
 		*err = fmt.Errorf("%s %q: %w", what, of, *err)
 	}
@@ -200,5 +200,5 @@ func totalTooSmall(total, held, sold int64) error {
 		"sluice stock add SKU UNITS", total, held, sold)
 }
 
-// Marks is the number of instances that can be told from each other by the deadlines of their reservations.
-const Marks = 1024
+// numMarks is the number of instances that can be told from each other by the deadlines of their reservations.
+const numMarks = 1024

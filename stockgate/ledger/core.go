@@ -102,10 +102,10 @@ func (r *core) find(ctx context.Context, q *skuQueue, serial string) (Record, bo
 
 // nextDeadline is the deadline of a reservation that is made now, in Unix ms. It never goes back. Its last ten bits
 // are the instance's mark, so that no two instances give the same serial the same deadline. For what one instance
-// does within the second that is left, see skuQueue.wasConfirmed and Reserver.indistinct; it never has a serial in
+// does within the second that is left, see skuQueue.wasConfirmed and core.indistinct; it never has a serial in
 // two calls at once.
 func (r *core) nextDeadline() int64 {
-	at := r.o.Clock().Add(r.live.Load().hold).UnixMilli()&^(Marks-1) + Marks + r.o.Mark
+	at := r.o.Clock().Add(r.live.Load().hold).UnixMilli()&^(numMarks-1) + numMarks + r.o.Mark
 	for {
 		last := r.deadline.Load()
 		if at <= last {

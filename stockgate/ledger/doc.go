@@ -50,9 +50,9 @@
 //
 // # The parts of a reserver
 //
-//	Reserver          answers an order: from memory, by a batch, or by a look-up; states of orders (reserver.go)
+//	Reserver          answers an order: from memory, by a batch, or by a look-up (reserver.go)
 //	batcher           queues, calls and answers of each SKU; learns what replies say (batch.go, sku_queue.go)
-//	lookups           finds orders by serial, many in a call (lookup.go)
+//	lookups           finds orders by serial, many in a call; states of orders (lookup.go)
 //	settler           confirms, releases and refunds (settle.go)
 //	resolver          finds those outcomes out (resolve.go)
 //	maintenance       sweeps, and removes queues that are of no use (maintain.go)

@@ -248,8 +248,8 @@ func (s *fakeStore) SweepAll(ctx context.Context, skus []string, now, lease int6
 func sweepEach(ctx context.Context, s Calls, skus []string, now, lease int64) []Swept {
 	swept := make([]Swept, len(skus))
 	for i, sku := range skus {
-		swept[i].Holds, swept[i].Err = s.Sweep(ctx, sku, now, lease, SharedLeases)
-		swept[i].More = len(swept[i].Holds) == SharedLeases
+		swept[i].Holds, swept[i].Err = s.Sweep(ctx, sku, now, lease, sharedLeases)
+		swept[i].More = len(swept[i].Holds) == sharedLeases
 	}
 	return swept
 }

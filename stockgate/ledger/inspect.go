@@ -11,7 +11,7 @@ import (
 func (r *Store) Inspect(ctx context.Context, sku string, part Part, cursor string, most int) (
 	p Page, err error,
 ) {
-	defer Describe(&err, "inspect", sku)
+	defer describe(&err, "inspect", sku)
 	if err := CheckSKU(sku); err != nil {
 		return p, err
 	}
@@ -30,7 +30,7 @@ func (r *Store) InspectAll(ctx context.Context, skus []string) []Inspection {
 		return scriptCall{
 			script: "audit",
 			sku:    sku,
-			args:   []any{string(AllParts), FirstPage, 0},
+			args:   []any{string(allParts), firstPage, 0},
 			aside:  true,
 			blind:  true,
 			err:    CheckSKU(sku),
@@ -42,7 +42,7 @@ func (r *Store) InspectAll(ctx context.Context, skus []string) []Inspection {
 		if found[i].Err = q.err; q.err == nil {
 			found[i].Page, found[i].Err = pageOf(q.answer)
 		}
-		Describe(&found[i].Err, "inspect", q.sku)
+		describe(&found[i].Err, "inspect", q.sku)
 	}
 	return found
 }
@@ -103,15 +103,15 @@ func (p *Page) None() bool { return p.Numbers == Numbers{} && !p.Wrong && p.Entr
 type Part string
 
 const (
-	AllParts    Part = "" // if that is not more than a page; all of it is of one moment then
-	PartRecords Part = "r"
-	PartUsers   Part = "u"
-	PartDue     Part = "x"
+	allParts    Part = "" // if that is not more than a page; all of it is of one moment then
+	partRecords Part = "r"
+	partUsers   Part = "u"
+	partDue     Part = "x"
 )
 
 const (
-	FirstPage = "0"
-	PageSize  = 256 // entries
+	firstPage = "0"
+	pageSize  = 256 // entries
 )
 
 // Inspection is what came of a page.

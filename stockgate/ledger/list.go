@@ -215,7 +215,7 @@ func (r *Store) appendIf(ctx context.Context, all, names []string, has bool) ([]
 // units in all, and tombstones. see must not call the store. It reads about a thousand in a step, so that Redis is
 // never busy for long.
 func (r *Store) Records(ctx context.Context, sku string, see func(Record) bool) (err error) {
-	defer Describe(&err, "list records of", sku)
+	defer describe(&err, "list records of", sku)
 	if err := CheckSKU(sku); err != nil {
 		return err
 	}

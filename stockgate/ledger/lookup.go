@@ -166,7 +166,7 @@ func (r *Reserver) verify(now int64, q *skuQueue, p *pendingOrder, o *Order, out
 	case !f.OK:
 		return out
 	}
-	found := Outcome{Code: Replay(f.Record, p.Item), Serial: p.Serial}
+	found := Outcome{Code: replay(f.Record, p.Item), Serial: p.Serial}
 	if found.Code == ReplayHeld || found.Code == ReplaySold {
 		p.keep(&r.core, now, found.Code == ReplaySold)
 	}

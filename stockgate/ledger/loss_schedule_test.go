@@ -253,7 +253,7 @@ func TestLossSchedule_LostUnitsAreNotSoldAndNothingClosesWithoutALoss(t *testing
 			t.Fatalf("schedule %d: %v", seed, err)
 		}
 	}
-	for _, why := range []string{LostMark, LostVersion} {
+	for _, why := range []string{lostMark, lostVersion} {
 		if n := valueOf(l.stores[0].lost.WithLabelValues(why)); n < int64(rounds(20)) {
 			t.Errorf("%s: noticed %d times, the test says little", why, n)
 		}

@@ -68,7 +68,7 @@ func TestMarks_MarkThatIsGoneFreezesTheSKUBeforeAUnitIsTaken(t *testing.T) {
 	before := stockIn(t, r)
 	testkit.Check(t, server.Client.HDel(t.Context(), hashOf1001, "m:"+r.instance).Err())
 	testkit.Want(t, "reserve", takeUnit(t, r, "new", "zoe"), NotOnSale)
-	frozen(t, r, LostMark)
+	frozen(t, r, lostMark)
 	after := stockIn(t, r)
 	testkit.Want(t, "units", after.Free, before.Free)
 	testkit.Want(t, "epoch", after.Epoch, before.Epoch+1)
@@ -82,7 +82,7 @@ func TestMarks_MarkThatIsGoneFreezesTheSKUBeforeAUnitIsTaken(t *testing.T) {
 		"",
 	)
 	testkit.Want(t, "then", takeUnit(t, r, "new", "zoe"), Held)
-	frozenOnce := valueOf(r.lost.WithLabelValues(LostMark))
+	frozenOnce := valueOf(r.lost.WithLabelValues(lostMark))
 	testkit.Want(t, "alarms", frozenOnce, 1)
 }
 
@@ -102,7 +102,7 @@ func TestMarks_EveryWayOfCallingNoticesALostMark(t *testing.T) {
 			server, r := onRedis(t)
 			testkit.Check(t, server.Client.HSet(t.Context(), hashOf1001, "m:"+r.instance, "1|1|x").Err())
 			call(t, r)
-			frozen(t, r, LostMark)
+			frozen(t, r, lostMark)
 		})
 	}
 }
@@ -119,7 +119,7 @@ func TestMarks_VersionOrEpochThatWentBackFreezesTheSKU(t *testing.T) {
 			testkit.Check(t, server.Client.HIncrBy(t.Context(), hashOf1001, field, -3).Err())
 		}
 		testkit.Want(t, "reserve", takeUnit(t, r, "new", "zoe"), NotOnSale)
-		frozen(t, r, LostVersion)
+		frozen(t, r, lostVersion)
 		testkit.Want(t, "units", stockIn(t, r).Held, s.Held)
 		testkit.Must[Stock](t)(r.SetState(t.Context(), "1001", On))
 		testkit.Want(t, "opened by hand", takeUnit(t, r, "new", "zoe"), Held)
@@ -207,7 +207,7 @@ func TestMarks_LedgerThatVanishedIsClosedAndNotMadeAnew(t *testing.T) {
 		testkit.Want(t, "reserve", code, NotOnSale)
 		testkit.Want(t, "state", h.State, Lost)
 	}
-	testkit.Want(t, "alarms", valueOf(r.lost.WithLabelValues(LostKey)), 1)
+	testkit.Want(t, "alarms", valueOf(r.lost.WithLabelValues(lostKey)), 1)
 	if _, _, err := r.ReadStock(t.Context(), "1001"); !errors.Is(err, ErrLost) {
 		t.Fatalf("look: %v", err)
 	}
@@ -235,12 +235,12 @@ func TestMarks_OlderLedgerThatIsPutBackDoesNotSell(t *testing.T) {
 	testkit.Want(t, "while it is gone", takeUnit(t, r, "new", "zoe"), NotOnSale)
 	kept.restore(t, server)
 	testkit.Want(t, "reserve", takeUnit(t, r, "new", "zoe"), NotOnSale)
-	frozen(t, r, LostVersion)
+	frozen(t, r, lostVersion)
 }
 
 func TestMarks_ReasonsAreCounted(t *testing.T) {
 	_, r := onRedis(t)
-	r.alarm("1001", LostMark, Claim{})
+	r.alarm("1001", lostMark, Claim{})
 	text := scrape(t, r)
 	for _, why := range lossReasons() {
 		n := valueOf(r.lost.WithLabelValues(why))

@@ -176,7 +176,7 @@ func TestRedisstore_ReplyOfAnotherCallIsNeverBelievedAndClosesTheSKU(t *testing.
 	}
 	m.fate.Store(nil)
 	testkit.Want(t, "its own, which was executed", takeUnit(t, r, "second", "eve"), ReplayHeld)
-	frozen(t, r, LostEcho)
+	frozen(t, r, lostEcho)
 	testkit.Want(t, "then", takeUnit(t, r, "third", "zoe"), NotOnSale)
 	testkit.Must[Stock](t)(direct.SetState(t.Context(), "1001", On))
 	testkit.Want(t, "opened by hand", takeUnit(t, r, "third", "zoe"), Held)

@@ -312,7 +312,7 @@ func (m *model) add(delta int64, id string) bool {
 	if id != "" {
 		m.added = append(m.added, modelledAddition{id, delta})
 	}
-	if len(m.added) > MaxAdditions {
+	if len(m.added) > maxAdditions {
 		m.added = m.added[1:]
 	}
 	return true

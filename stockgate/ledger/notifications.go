@@ -34,7 +34,7 @@ func channel(n redisconn.Name, db int) string {
 
 // Listen calls hear with each piece of news until ctx ends, and missed whenever some may have been lost: each time
 // the subscription begins. Both are called from this goroutine. It subscribes again after every fault, ever more
-// slowly, at most every lastListen; without the right to do so news just do not come.
+// slowly, at most every lastSubscribe; without the right to do so news just do not come.
 func (r *Store) Listen(ctx context.Context, hear func(sku string, h StockVersion), missed func()) {
 	var seed [32]byte
 	_, _ = crand.Read(seed[:]) // it never fails; the simulation makes it repeat

@@ -41,8 +41,8 @@ type entry struct {
 	changed int64 // Unix ms, when this instance did something to it last
 }
 
-// DefaultLogSize is how many orders a log keeps: a minute and more of 2,000 a second, some 250 bytes each.
-const DefaultLogSize = 1 << 17
+// defaultLogSize is how many orders a log keeps: a minute and more of 2,000 a second, some 250 bytes each.
+const defaultLogSize = 1 << 17
 
 // newOperationLog returns a log of at most so many orders.
 func newOperationLog(most int) *OperationLog {

@@ -62,14 +62,14 @@ func (o Options) checked() (Options, error) {
 	default:
 		return o, errors.New("open reserver: unknown OnNotFound " + o.OnNotFound)
 	}
-	if o.Mark < 0 || o.Mark >= Marks {
+	if o.Mark < 0 || o.Mark >= numMarks {
 		return o, errors.New("open reserver: the mark is not within 1 to 1023")
 	}
 	if o.MaxBatch > MaxItems {
 		return o, errors.New("open reserver: more than 256 orders in a batch")
 	}
 	if o.Mark == 0 {
-		o.Mark = 1 + rand.Int64N(Marks-1)
+		o.Mark = 1 + rand.Int64N(numMarks-1)
 	}
 	fill(&o.Hold, 15*time.Minute)
 	fill(&o.Keep, 24*time.Hour)

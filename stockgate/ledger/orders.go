@@ -13,7 +13,7 @@ import (
 // After ErrFewReplicas the answers are there as well, but what is held could still be lost.
 func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item,
 	codes []Code) (hint StockVersion, err error) {
-	defer Describe(&err, "reserve", sku)
+	defer describe(&err, "reserve", sku)
 	err = errors.Join(checkItems(sku, items, len(codes), true), checkTimes(now, deadline),
 		checkNumber("epoch", epoch))
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 	if lost := r.Log.Reserved(sku, q.answered(), deadline, items, codes); lost != nil {
 		q.few = fmt.Errorf("%w: %w", ErrFewReplicas, lost) // as if no replica had it
 	}
-	if slices.Contains(codes, Held) || slices.Contains(codes, ReplayHeld) {
+	if holds(codes) {
 		return hint, q.few
 	}
 	return hint, nil
@@ -68,7 +68,7 @@ func (r *Store) lostLedger(ctx context.Context, sku string) (StockVersion, bool,
 // tombstone until keep. The state of the SKU does not matter: what was sent is always settled.
 func (r *Store) Finish(ctx context.Context, sku string, now, keep int64, op Op, items []Item,
 	done []Done) (hint StockVersion, err error) {
-	defer Describe(&err, string(op), sku)
+	defer describe(&err, string(op), sku)
 	err = errors.Join(checkFinish(sku, op, items, len(done)), checkTimes(now, keep))
 	if err != nil {
 		return hint, err

@@ -51,7 +51,7 @@ func TestSetPaid_OutlastsAFreezeAndAnOverride(t *testing.T) {
 			testkit.Must[Stock](t)(s.SetTotal(t.Context(), "1001", 1, 2))
 			kept.restore(t, server)
 			testkit.Want(t, "after the loss", takeUnit(t, s, "b", "bob"), NotOnSale)
-			frozen(t, s, LostVersion)
+			frozen(t, s, lostVersion)
 			testkit.Check(t, server.Client.HSet(t.Context(), hashOf1001, "since", 1).Err())
 			testkit.Eventually(t, "it is open again", func() bool {
 				return testkit.Must[Result](t)(s.Recover(t.Context(), "1001", 1, 1<<49)).Over

@@ -53,7 +53,7 @@ func (r *Store) Slots(ctx context.Context, c SlotCall) (granted int, err error) 
 // HandOut hands out the oldest orders that wait, and those that the caller must ask about. Orders that were put off by
 // MoveNotNow and are due take every second place, so that neither they nor new ones starve.
 func (r *Store) HandOut(ctx context.Context, sku string, c HandOutCall) (t HandedOut, err error) {
-	defer Describe(&err, "take orders of", sku)
+	defer describe(&err, "take orders of", sku)
 	if r.Log.Broken() != nil {
 		c.Orders = 0
 	}
@@ -164,7 +164,7 @@ func integers(reply []any, n int) (all []int64, ok bool) {
 func (r *Store) Decide(ctx context.Context, sku string, c DecideCall) (
 	done []Done, h StockVersion, err error,
 ) {
-	defer Describe(&err, "decide about orders of", sku)
+	defer describe(&err, "decide about orders of", sku)
 	if err := c.Check(sku); err != nil {
 		return nil, h, err
 	}
@@ -233,7 +233,7 @@ func (r *Store) noteDecisions(sku string, a Answer, all []Decision, done []Done)
 
 // Positions tells where orders are, by position; at most MaxItems.
 func (r *Store) Positions(ctx context.Context, sku string, serials []string) (places []Position, err error) {
-	defer Describe(&err, "find orders of", sku)
+	defer describe(&err, "find orders of", sku)
 	if err := CheckSKU(sku); err != nil {
 		return nil, err
 	}
@@ -332,7 +332,7 @@ func (r *Store) Depths(ctx context.Context, skus []string) ([]Depth, error) {
 
 // Stuck names at most limit orders of a SKU that wait for a person.
 func (r *Store) Stuck(ctx context.Context, sku string, limit int) (serials []string, err error) {
-	defer Describe(&err, "list stuck orders of", sku)
+	defer describe(&err, "list stuck orders of", sku)
 	if err := errors.Join(CheckSKU(sku), checkList(limit)); err != nil {
 		return nil, err
 	}

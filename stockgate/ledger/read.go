@@ -24,8 +24,8 @@ type reading struct {
 	err    error
 }
 
-// question is what one ledger is asked. What it says of itself comes first: one that has lost nothing then has, in what
-// follows, all orders of before.
+// ledgerQuestion is what one ledger is asked. What it says of itself comes first: one that has lost nothing then has, in
+// what follows, all orders of before.
 type ledgerQuestion struct {
 	keys    [numKeys]string
 	claim   Claim  // what this instance had seen

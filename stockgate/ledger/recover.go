@@ -26,7 +26,7 @@ func (r *Store) recoverAs(ctx context.Context, sku string, as *homeClaim, args [
 // PutBack writes orders again that a database knows and the ledger has lost, by the rule of Merge: what the
 // ledger has as final stays so. Refunded ones are remembered until keep, Unix ms.
 func (r *Store) PutBack(ctx context.Context, sku string, now, keep int64, orders []Known) (err error) {
-	defer Describe(&err, "put back orders of", sku)
+	defer describe(&err, "put back orders of", sku)
 	if len(orders) == 0 {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (r *Store) ToldSettled(ctx context.Context, home, sku string) (Result, erro
 }
 
 func (r *Store) recoverHome(ctx context.Context, sku string, as *homeClaim, phase int) (s Result, err error) {
-	defer Describe(&err, "recover", sku)
+	defer describe(&err, "recover", sku)
 	if err := CheckSKU(sku); err != nil {
 		return s, err
 	}

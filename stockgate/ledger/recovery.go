@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// DefaultSettle is how long a frozen ledger stays so at least: an instance whose every mark was lost calls meanwhile.
-const DefaultSettle = 3 * time.Second
+// defaultSettle is how long a frozen ledger stays so at least: an instance whose every mark was lost calls meanwhile.
+const defaultSettle = 3 * time.Second
 
 // Recovery tells ledgers that may have lost their last changes what this instance knows of them. It is safe for
 // concurrent use.
 type Recovery struct {
 	ReadOnly bool          // this instance takes part in nothing, and tells nothing
-	Settle   time.Duration // how long a frozen ledger stays so at least; DefaultSettle
+	Settle   time.Duration // how long a frozen ledger stays so at least; defaultSettle
 
 	// Call runs the script that takes in what is told, with all its arguments but the first one.
 	Call func(ctx context.Context, sku string, args []any) (Result, error)
@@ -245,7 +245,7 @@ func columns(all []entry) (args []any) {
 	return args
 }
 
-// unknowns are the serials whose outcome is unknown.
+// unknownSerials are the serials whose outcome is unknown.
 func unknownSerials(all []entry) (serials []string) {
 	for i := range all {
 		if all[i].unknown {

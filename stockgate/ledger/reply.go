@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// hintSize is how many values a hint has at the beginning of a reply; the numbers of a stock and whether it was
-// done follow there.
+// versionSize is how many values a StockVersion has at the beginning of a reply. In stockSize, the numbers of a stock
+// and whether it was done follow.
 const (
 	versionSize = 8
 	stockSize   = versionSize + 7

@@ -48,7 +48,7 @@ const (
 	maxSettling = 8 // calls that settle, of however many SKUs: half of the connections to a server, the rest is for orders
 )
 
-// New returns a reserver over store that asks source, which may be nil, about orders whose outcome is unknown.
+// New returns a reserver over store that calls ask, which may be nil, about orders whose outcome is unknown.
 func New(o Options, store Calls, ask AskOrder) (*Reserver, error) {
 	o, err := o.checked()
 	if err != nil {
@@ -78,7 +78,7 @@ func New(o Options, store Calls, ask AskOrder) (*Reserver, error) {
 	return r, nil
 }
 
-// Use goes by PerUser, Hold, OnNotFound, Grace, SoldOutMemory and Mirror of o, and by source, from now on; what metrics
+// Use goes by PerUser, Hold, OnNotFound, Grace, SoldOutMemory and Mirror of o, and by ask, from now on; what metrics
 // have Named stays named. All else stays. An order keeps the deadline that it was given.
 func (r *Reserver) Use(o Options, ask AskOrder) {
 	o.Secret, o.Mark = r.o.Secret, r.o.Mark
@@ -227,4 +227,58 @@ func (r *Reserver) barrier() {
 		//lint:ignore SA2001 an empty critical section waits for those before it
 		q.mu.Unlock()
 	}
+}
+
+// Cached answers from memory alone, at once, and writes nothing: what cannot be reserved at now (ns of Options.Now)
+// by the newest reply of the store. It reports false when the order is to be passed on: to LookUp if the Outcome says
+// so; else to Reserve, since units may be free or the answer is old.
+//
+// An order with a key or a user may repeat one that has won. It is looked up while there is capacity, in batches, and
+// past that hears Undecided or an Unverified SoldOut, unless this instance has seen it win.
+func (r *Reserver) Cached(now int64, o Order) (Outcome, bool) {
+	q := r.skus.Find(o.SKU)
+	if q == nil {
+		return Outcome{}, false
+	}
+	s := q.stock.Load()
+	code, sold := q.unavailable(now, s, o.Quantity)
+	switch {
+	case !sold, r.refreshDue(now, q, s, o.Quantity):
+		return Outcome{}, false
+	}
+	out := s.outcome(now, code)
+	switch {
+	case s.unusable(), !mayRepeat(&o, out.State):
+		return out, true
+	case r.lookups.hasRoom(mostLookups(&o)):
+		return Outcome{LookUp: true}, false
+	}
+	return r.unverified(now, q, &o, out), true
+}
+
+// unverified is the answer to an order that was not looked up, where out is what the sold-out cache says.
+func (r *Reserver) unverified(now int64, q *skuQueue, o *Order, out Outcome) Outcome {
+	if k := r.known(now, q, o); k != nil {
+		return k.replay(o)
+	}
+	out.Unverified = out.Code == SoldOut
+	return out
+}
+
+// Learn takes in a version of the stock that came by another way than a reply, so that units that came back can be
+// bought at once.
+func (r *Reserver) Learn(sku string, h StockVersion) {
+	if q := r.skus.Find([]byte(sku)); q != nil {
+		r.learnHint(q, h)
+	}
+}
+
+// Last is the newest version of the stock of sku that this instance has heard of. It reads nothing.
+func (r *Reserver) Last(sku string) (h StockVersion, ok bool) {
+	if q := r.skus.Find([]byte(sku)); q != nil {
+		if s := q.stock.Load(); s != nil && s.open() {
+			return s.StockVersion, true
+		}
+	}
+	return h, false
 }

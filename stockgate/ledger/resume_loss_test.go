@@ -15,7 +15,7 @@ func TestResumeLoss_ResumingDoesNotOpenWhatThisVeryCallFindsLost(t *testing.T) {
 	kept.restore(t, server)
 	s := testkit.Must[Stock](t)(a.SetState(t.Context(), "1001", On))
 	testkit.Want(t, "state that is told", s.State, Frozen)
-	frozen(t, a, LostVersion)
+	frozen(t, a, lostVersion)
 	code, _ := takes(t, a, "after")
 	testkit.Want(t, "after", code, NotOnSale)
 	testkit.Must[Stock](t)(a.SetState(t.Context(), "1001", On)) // an operator has looked

@@ -10,15 +10,15 @@ import (
 // Why an instance found that a ledger has lost something. The words are those of the scripts, of Stock.Why and of
 // the metric's label.
 const (
-	LostMark    = "mark"    // calls of this instance that were answered are not in the ledger any more
-	LostVersion = "version" // the epoch or the version went back
-	LostSilent  = "silent"  // Redis is another process, and an instance that sold before has not come to look
-	LostEcho    = "echo"    // a reply was another call's, or named holds that were not asked for
-	LostKey     = "missing" // the ledger is gone
+	lostMark    = "mark"    // calls of this instance that were answered are not in the ledger any more
+	lostVersion = "version" // the epoch or the version went back
+	lostSilent  = "silent"  // Redis is another process, and an instance that sold before has not come to look
+	lostEcho    = "echo"    // a reply was another call's, or named holds that were not asked for
+	lostKey     = "missing" // the ledger is gone
 )
 
 // lossReasons are all of them.
-func lossReasons() []string { return []string{LostMark, LostVersion, LostSilent, LostEcho, LostKey} }
+func lossReasons() []string { return []string{lostMark, lostVersion, lostSilent, lostEcho, lostKey} }
 
 // SeenState is what this instance has seen of one ledger, which the ledger must never fall behind. It is safe for
 // concurrent use.

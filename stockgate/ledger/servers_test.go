@@ -79,7 +79,7 @@ func TestServers_InstanceThatMissesItsMarkAfterARestartFreezesTheSKUForAll(t *te
 		testkit.Want(t, "before the other has looked", code, NotOnSale)
 	}
 	testkit.Must[[]Record](t)(sweepSoon(t, b))
-	frozen(t, b, LostVersion)
+	frozen(t, b, lostVersion)
 	_, h := takes(t, a, "a2")
 	testkit.Want(t, "state", h.State, Frozen)
 	testkit.Want(t, "adopted", finishOne(t, a, Adopt, "lost"), Changed)
@@ -104,7 +104,7 @@ func TestServers_MarkIsMissedThoughOthersHaveCaughtUpWithTheVersion(t *testing.T
 		testkit.Want(t, "by who lost nothing", takeUnit(t, a, fmt.Sprint("since", i), ""), Held)
 	}
 	testkit.Want(t, "by who lost", takeUnit(t, b, "new", ""), NotOnSale)
-	frozen(t, b, LostMark)
+	frozen(t, b, lostMark)
 }
 
 func TestServers_InstanceThatIsSilentAfterARestartFreezesTheSKUInTheEnd(t *testing.T) {
@@ -126,7 +126,7 @@ func TestServers_InstanceThatIsSilentAfterARestartFreezesTheSKUInTheEnd(t *testi
 			map[bool]State{true: Verifying, false: Frozen}[ago < 60*time.Second],
 		)
 	}
-	frozen(t, a, LostSilent)
+	frozen(t, a, lostSilent)
 	testkit.Must[Stock](t)(connect(t, server, texts()).SetState(t.Context(), "1001", On))
 	code, _ := takes(t, a, "a3")
 	testkit.Want(t, "opened by hand, nobody waits for it any more", code, Held)
@@ -248,7 +248,7 @@ func TestServers_RedisThatDoesNotTellItsRunIsWatchedByMarksAlone(t *testing.T) {
 	testkit.Want(t, "by who lost nothing", code, Held)
 	code, _ = takes(t, b, "b")
 	testkit.Want(t, "by who lost", code, NotOnSale)
-	frozen(t, b, LostMark)
+	frozen(t, b, lostMark)
 }
 
 // runOf is the server's run id.

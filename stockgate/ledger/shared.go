@@ -39,7 +39,7 @@ func (r *Store) Secret(ctx context.Context) (secret []byte, err error) {
 	return secret, nil
 }
 
-// Mark returns a DeskOptions.Mark that none of the last thousand instances of this name got.
+// Mark returns an Options.Mark that none of the last thousand instances of this name got.
 func (r *Store) Mark(ctx context.Context) (mark int64, err error) {
 	marksKey := marksKey(r.name)
 	err = r.link.To(marksKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
@@ -49,5 +49,5 @@ func (r *Store) Mark(ctx context.Context) (mark int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("count %s: %w", marksKey, err)
 	}
-	return 1 + mark%(Marks-1), nil
+	return 1 + mark%(numMarks-1), nil
 }

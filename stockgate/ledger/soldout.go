@@ -97,7 +97,7 @@ func (q *skuQueue) unavailable(now int64, s *cachedStock, units int64) (code Cod
 }
 
 // refreshDue reports whether an order for so many units is to be sent to the store although s says that it gets
-// nothing: s is old, and no other order refreshes it already. Orders refresh at most refreshRate SKUs a second in
+// nothing: s is old, and no other order refreshes it already. Orders refresh one SKU each refreshInterval in
 // all; notifications tell of units that come back before that.
 func (r *core) refreshDue(now int64, q *skuQueue, s *cachedStock, units int64) bool {
 	age, memory := now-s.at, r.live.Load().soldOutMemory
@@ -112,97 +112,11 @@ func (r *core) refreshDue(now int64, q *skuQueue, s *cachedStock, units int64) b
 	return age > memory && r.refreshes.hasToken(now)
 }
 
-// Cached answers from memory alone, at once, and writes nothing: what cannot be reserved at now (ns of Options.Now)
-// by the newest reply of the store. It reports false when the order is to be passed on: to LookUp if the Outcome says
-// so; else to Reserve, since units may be free or the answer is old.
-//
-// An order with a key or a user may repeat one that has won. It is looked up while there is capacity, in batches, and
-// past that hears Undecided or an Unverified SoldOut, unless this instance has seen it win.
-func (r *Reserver) Cached(now int64, o Order) (Outcome, bool) {
-	q := r.skus.Find(o.SKU)
-	if q == nil {
-		return Outcome{}, false
-	}
-	s := q.stock.Load()
-	code, sold := q.unavailable(now, s, o.Quantity)
-	switch {
-	case !sold, r.refreshDue(now, q, s, o.Quantity):
-		return Outcome{}, false
-	}
-	out := s.outcome(now, code)
-	switch {
-	case s.unusable(), !mayRepeat(&o, out.State):
-		return out, true
-	case r.lookups.hasRoom(mostLookups(&o)):
-		return Outcome{LookUp: true}, false
-	}
-	return r.unverified(now, q, &o, out), true
-}
-
-// unverified is the answer to an order that was not looked up, where out is what the sold-out cache says.
-func (r *Reserver) unverified(now int64, q *skuQueue, o *Order, out Outcome) Outcome {
-	if k := r.known(now, q, o); k != nil {
-		return k.replay(o)
-	}
-	out.Unverified = out.Code == SoldOut
-	return out
-}
-
 // MarkSoldOut notes that the upstream itself says that sku is sold out, although units of the ledger are free: for
 // SoldOutMemory its orders hear so, but those that are found to have won before.
 func (r *core) MarkSoldOut(now int64, sku []byte) {
 	if q := r.skus.Find(sku); q != nil {
 		q.reportedSoldOut.Store(now + r.live.Load().soldOutMemory)
-	}
-}
-
-// Learn takes in a version of the stock that came by another way than a reply, so that units that came back can be
-// bought at once.
-func (r *Reserver) Learn(sku string, h StockVersion) {
-	if q := r.skus.Find([]byte(sku)); q != nil {
-		r.learnHint(q, h)
-	}
-}
-
-// Last is the newest version of the stock of sku that this instance has heard of. It reads nothing.
-func (r *Reserver) Last(sku string) (h StockVersion, ok bool) {
-	if q := r.skus.Find([]byte(sku)); q != nil {
-		if s := q.stock.Load(); s != nil && s.open() {
-			return s.StockVersion, true
-		}
-	}
-	return h, false
-}
-
-func (r *batcher) learnHint(q *skuQueue, h StockVersion) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := r.o.Now()
-	r.learn(now, q, &cachedStock{StockVersion: h, at: now})
-	r.dispatch(q)
-}
-
-// learn takes in what a reply said, and answers the orders for which no unit is left. mu is held.
-func (r *batcher) learn(now int64, q *skuQueue, next *cachedStock) {
-	q.learnSale(next.Sale)
-	if q.stock.Load().outlives(next) {
-		return
-	}
-	s := *next
-	s.wall = r.o.Wall().UnixNano() - r.o.Now()
-	if _, sold := s.unavailable(now, 1); sold && next.at < r.gapUntil.Load() {
-		r.expire(now, &s)
-	}
-	q.stock.Store(&s)
-	r.mirror.reflect(q, &s)
-	waiting := q.orders
-	q.orders = nil
-	for _, p := range waiting {
-		if _, sold := q.unavailable(now, &s, p.Quantity); sold {
-			r.place(now, q, p)
-		} else {
-			q.orders = append(q.orders, p)
-		}
 	}
 }
 

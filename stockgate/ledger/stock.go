@@ -13,11 +13,11 @@ import (
 func (r *Store) Sweep(ctx context.Context, sku string, now, lease int64, limit int) (
 	holds []Record, err error,
 ) {
-	defer Describe(&err, "sweep", sku)
+	defer describe(&err, "sweep", sku)
 	if err := errors.Join(checkSweep(sku, limit), checkTimes(now, lease)); err != nil {
 		return nil, err
 	}
-	reply, err := r.callScript(ctx, "sweep", sku, r.events, now, lease, limit, MaxForgotten)
+	reply, err := r.callScript(ctx, "sweep", sku, r.events, now, lease, limit, maxForgotten)
 	if err != nil {
 		return nil, err
 	}
@@ -28,13 +28,13 @@ func (r *Store) Sweep(ctx context.Context, sku string, now, lease int64, limit i
 // SweepAll sweeps several ledgers at once, at most 64, a little of each: mostly nothing is due. What it finds comes
 // back by position. It makes one round trip to each server.
 func (r *Store) SweepAll(ctx context.Context, skus []string, now, lease int64) []Swept {
-	args := []any{r.events, now, lease, SharedLeases, SharedForgotten}
+	args := []any{r.events, now, lease, sharedLeases, SharedForgotten}
 	all := r.callMany(ctx, skus, func(sku string) scriptCall {
 		return scriptCall{
 			script: "sweep",
 			sku:    sku,
 			args:   args,
-			err:    errors.Join(checkSweep(sku, SharedLeases), checkTimes(now, lease)),
+			err:    errors.Join(checkSweep(sku, sharedLeases), checkTimes(now, lease)),
 		}
 	})
 	swept := make([]Swept, len(all))
@@ -44,7 +44,7 @@ func (r *Store) SweepAll(ctx context.Context, skus []string, now, lease int64) [
 			swept[i] = sweptOf(q.answer)
 		}
 		swept[i].Epoch = r.Seen.Find(q.sku).Claim().Epoch
-		Describe(&swept[i].Err, "sweep", q.sku)
+		describe(&swept[i].Err, "sweep", q.sku)
 	}
 	return swept
 }
@@ -67,7 +67,7 @@ func sweptOf(reply []any) (s Swept) {
 
 // Find looks a serial up; ok is false for an unknown one.
 func (r *Store) Find(ctx context.Context, sku, serial string) (record Record, ok bool, err error) {
-	defer Describe(&err, "find", serial)
+	defer describe(&err, "find", serial)
 	if err := errors.Join(CheckSKU(sku), CheckSerial(serial)); err != nil {
 		return record, false, err
 	}
@@ -88,7 +88,7 @@ func (r *Store) Find(ctx context.Context, sku, serial string) (record Record, ok
 
 // ReadStock reads the numbers; ok is false when there is no ledger.
 func (r *Store) ReadStock(ctx context.Context, sku string) (s Stock, ok bool, err error) {
-	defer Describe(&err, "look at", sku)
+	defer describe(&err, "look at", sku)
 	s, _, err = r.change(ctx, CheckSKU(sku), &scriptCall{script: "read_stock", sku: sku, aside: true})
 	if errors.Is(err, ErrUnknownSKU) {
 		return s, false, nil

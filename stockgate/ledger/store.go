@@ -118,8 +118,8 @@ func open(o StoreOptions, scripts scripts) (*Store, error) {
 	r := &Store{
 		events: o.Events, name: o.Name, news: channel(o.Name, o.DB),
 		scripts: scripts, replicas: o.Replicas, replicaWait: o.ReplicaWait,
-		log: o.Log, Recovery: Recovery{ReadOnly: o.Visitor, Settle: DefaultSettle,
-			Seen: newSeen(), Log: newOperationLog(DefaultLogSize)},
+		log: o.Log, Recovery: Recovery{ReadOnly: o.Visitor, Settle: defaultSettle,
+			Seen: newSeen(), Log: newOperationLog(defaultLogSize)},
 	}
 	if o.Acknowledged {
 		r.events, r.most = MaxNumber, o.Events
@@ -233,8 +233,8 @@ func fit(text string) error {
 	return fmt.Errorf("check redis: it does not tell its maxmemory-policy: %w", ErrUnfit)
 }
 
-// fault is err where it tells that Redis cannot be used: not what a script itself ran into, one ledger's broken keys
-// above all, nor an unfit policy. Redis 6 and 7 word the former differently, but both name the script.
+// storeFault is err where it tells that Redis cannot be used: not what a script itself ran into, one ledger's broken
+// keys above all, nor an unfit policy. Redis 6 and 7 word the former differently, but both name the script.
 func storeFault(err error) error {
 	var reply redis.Error
 	if errors.Is(err, ErrUnfit) || errors.As(err, &reply) && strings.Contains(reply.Error(), "user_script") {

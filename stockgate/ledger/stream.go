@@ -14,7 +14,7 @@ import (
 //
 // It is of use where Options.Acknowledged is set, and harmless elsewhere.
 func (r *Store) Acknowledge(ctx context.Context, sku, position string) (left int64, err error) {
-	defer Describe(&err, "acknowledge changes of", sku)
+	defer describe(&err, "acknowledge changes of", sku)
 	epoch, ver, ok := strings.Cut(position, "-")
 	_, err1 := Digits(epoch)
 	_, err2 := Digits(ver)

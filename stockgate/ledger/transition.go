@@ -28,8 +28,8 @@ func Next(op Op, from Status) (to Status, answer Done) {
 	return StatusRefunded, Changed
 }
 
-// Replay answers for a serial that was used before.
-func Replay(r Record, i Item) Code {
+// replay answers for a serial that was used before.
+func replay(r Record, i Item) Code {
 	switch {
 	case r.Status == StatusRefunded:
 		return Refunded

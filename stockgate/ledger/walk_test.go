@@ -46,7 +46,7 @@ func auditOf(ctx context.Context, s Calls, sku string) (a Audit, ok bool, err er
 // walk turns pages until the end, or until the ledger changes.
 func (t *auditRun) walk(ctx context.Context, s Calls, sku string) error {
 	for {
-		p, err := s.Inspect(ctx, sku, t.part, t.cursor(), PageSize)
+		p, err := s.Inspect(ctx, sku, t.part, t.cursor(), pageSize)
 		if err != nil {
 			return err
 		}

@@ -1,9 +1,6 @@
 package param
 
-import (
-	"fmt"
-	"testing"
-)
+import "testing"
 
 func TestOfName_FoldsAsPHPDoes(t *testing.T) {
 	for name, want := range map[string]Spelling{
@@ -55,22 +52,5 @@ func TestOfName_DoesNotAllocate(t *testing.T) {
 		mentions(names[3], "goods_id")
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-// Each row is one reading, and stands once.
-func TestTable_RowsAreWhole(t *testing.T) {
-	known := map[string]bool{}
-	for _, row := range Readings {
-		id := fmt.Sprint(row.Kind, row.Input)
-		if known[id] || len(row.Readers) == 0 || row.Input == "" {
-			t.Errorf("%q: twice, or without a reader", row.Input)
-		}
-		known[id] = true
-		for _, r := range row.Readers {
-			if r >= NumReaders {
-				t.Errorf("%q: reader %d", row.Input, r)
-			}
-		}
 	}
 }

@@ -141,12 +141,6 @@ func bufferedBody(resp *fasthttp.Response) (body []byte) {
 	return body
 }
 
-// saysSoldOut reports whether the upstream says in so many words that it has no unit for the order.
-func saysSoldOut(resp *fasthttp.Response) bool {
-	words := resp.Header.PeekAll(OrderHeader)
-	return len(words) > 0 && string(words[0]) == "sold-out" && linesAgree(words)
-}
-
 // linesAgree reports whether all lines of a field are the same.
 func linesAgree(words [][]byte) bool {
 	for _, w := range words[1:] {
@@ -155,4 +149,19 @@ func linesAgree(words [][]byte) bool {
 		}
 	}
 	return true
+}
+
+// recordSoldOut takes in what the upstream's response says of the SKU. Only responses to limited requests that name a
+// SKU count.
+func (p *Proxy) recordSoldOut(r *Request, resp *fasthttp.Response) {
+	if p.Feedback == nil || len(r.buyer.sku) == 0 || len(r.buyer.lines) > 1 {
+		return
+	}
+	if words := resp.Header.PeekAll(OrderHeader); len(words) > 0 && string(words[0]) == "sold-out" && linesAgree(words) {
+		p.Feedback.Record(r.now, r.buyer.sku, r.acquired.order)
+		return
+	}
+	if p.SoldOutOn != nil && !r.acquired.order && p.SoldOutOn.Matches(resp) {
+		p.Feedback.Record(r.now, r.buyer.sku, false)
+	}
 }

@@ -1,0 +1,155 @@
+package param
+
+import (
+	"bytes"
+	"strings"
+
+	"sluice/internal/octets"
+)
+
+// EndsSegment reports a byte at which a segment of a decoded path ends for some reader.
+func EndsSegment(c byte) bool { return c == '/' || c == '\\' || c == ';' || c == '?' || c == '#' }
+
+// Dropped reports a byte that WHATWG URL drops wherever it stands.
+func Dropped(c byte) bool { return c == '\t' || c == '\r' || c == '\n' }
+
+// Spelling is how a name stands for the one that is configured.
+type Spelling uint8
+
+// The spellings.
+const (
+	Another Spelling = iota // it is another name
+	Exact
+	Cased  // in another letter case (Unicode simple folding)
+	Folded // some reader makes the configured name of it
+	Nested // some reader makes a list or an object of the configured name
+)
+
+// ofCase is the spelling of a name whose readers do not fold it.
+func ofCase(name []byte, want string) Spelling {
+	switch {
+	case string(name) == want:
+		return Exact
+	case bytes.EqualFold(name, []byte(want)):
+		return Cased
+	}
+	return Another
+}
+
+// ofName is the spelling of a decoded name in a query, form or cookie. It does not allocate.
+func ofName(name []byte, want string) Spelling {
+	if s := ofCase(name, want); s != Another {
+		return s
+	}
+	if at := strings.IndexByte(want, '['); at > 0 {
+		return ofObject(name, want[:at], want[at:])
+	}
+	if len(name) < len(want) {
+		return Another
+	}
+	name = bytes.TrimLeft(name, " \t\r\n\v\f[]") // PHP: spaces, of cookies all of these; Rack 2 and qs: brackets
+	if i := bytes.IndexByte(name, 0); i >= 0 {
+		name = name[:i] // PHP
+	}
+	if i := bytes.IndexByte(name, '['); i >= 0 && i < len(want) && bytes.IndexByte(name[i:], ']') > 0 {
+		return Another // a list or an object of a shorter name
+	}
+	switch {
+	case len(name) < len(want) || !sameInPHP(name[:len(want)], want):
+		return Another
+	case len(name) == len(want):
+		return Folded
+	case strings.IndexByte("[].", name[len(want)]) >= 0:
+		return Nested
+	}
+	return Another
+}
+
+// ofObject is ofName of a name in an object, order[sku_id] with the key [sku_id]. Nested are the object itself (order),
+// what lies in the value (order[sku_id][]) and other spellings: PHP ignores what follows a bracket, qs takes dots.
+func ofObject(name []byte, object, keys string) Spelling {
+	name = bytes.TrimLeft(name, " \t\r\n\v\f[]")
+	if i := bytes.IndexByte(name, 0); i >= 0 {
+		name = name[:i]
+	}
+	if len(name) < len(object) || !sameInPHP(name[:len(object)], object) {
+		return Another
+	}
+	rest := name[len(object):]
+	if len(rest) > 0 && strings.IndexByte("[].", rest[0]) < 0 {
+		return Another
+	}
+	for {
+		var want string
+		var key []byte
+		want, keys = cutKey(keys)
+		key, rest = cutKey(rest)
+		switch {
+		case want == "" || len(key) == 0:
+			return Nested
+		case !bytes.EqualFold(key, []byte(want)):
+			return Another
+		}
+	}
+}
+
+// cutKey cuts the first key off those in brackets, or between dots.
+func cutKey[T string | []byte](keys T) (key, rest T) {
+	begin := 0
+	for begin < len(keys) && (keys[begin] == '[' || keys[begin] == ']' || keys[begin] == '.') {
+		begin++
+	}
+	end := begin
+	for end < len(keys) && keys[end] != '[' && keys[end] != ']' && keys[end] != '.' {
+		end++
+	}
+	return keys[begin:end], keys[end:]
+}
+
+// sameInFastjson compares names of JSON as Fastjson does.
+func sameInFastjson(name []byte, want string) bool {
+	n := 0
+	for i := range len(want) {
+		if want[i] == '_' || want[i] == '-' {
+			continue
+		}
+		for n < len(name) && (name[n] == '_' || name[n] == '-') {
+			n++
+		}
+		if n == len(name) || octets.Lower(name[n]) != octets.Lower(want[i]) {
+			return false
+		}
+		n++
+	}
+	return len(bytes.TrimLeft(name[n:], "_-")) == 0
+}
+
+// mentions reports whether text holds the name in some spelling, but for escapes, or an encoded word (RFC 2047).
+func mentions(text []byte, want string) bool {
+	if bytes.Contains(text, []byte("=?")) {
+		return true
+	}
+	for i := 0; i+len(want) <= len(text); i++ {
+		if at := text[i : i+len(want)]; sameInPHP(at, want) || bytes.EqualFold(at, []byte(want)) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameInPHP compares names of one length for PHP, which makes "_" of dots, spaces and open brackets.
+func sameInPHP(name []byte, want string) bool {
+	for i := range len(want) {
+		if fold(name[i]) != fold(want[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func fold(c byte) byte {
+	if c == '.' || c == ' ' || c == '[' {
+		return '_'
+	}
+	return c
+}
