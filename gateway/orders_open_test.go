@@ -192,7 +192,9 @@ func TestOrdersOpen_HoursAreNotToldByAClockThatIsWrong(t *testing.T) {
 	t.Parallel()
 	redis, turn := redistest.StartWithClock(t)
 	ends := time.Now().Add(time.Hour).Truncate(time.Second)
-	begin := func(c *config.Config) *Gateway {
+	begin := func(sales ...config.Sale) *Gateway {
+		c := storetest.Reserving(redis.Addr)
+		c.Upstream.Targets, c.Sales = []string{"http://127.0.0.1:1"}, sales
 		g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
@@ -200,15 +202,14 @@ func TestOrdersOpen_HoursAreNotToldByAClockThatIsWrong(t *testing.T) {
 		t.Cleanup(g.Close)
 		return g
 	}
-	c := storetest.Reserving(redis.Addr)
-	c.Upstream.Targets = []string{"http://127.0.0.1:1"}
-	testkit.Must[ledger.Stock](t)(begin(c).Orders().Store.SetTotal(t.Context(), "1001", 3, 0))
+	testkit.Must[ledger.Stock](t)(begin().Orders().Store.SetTotal(t.Context(), "1001", 3, 0))
 	turn(24 * time.Hour)
+	var sales []config.Sale
 	for name, later := range map[string]time.Duration{"today": 0, "tomorrow": 24 * time.Hour} {
-		c.Sales = append(c.Sales, config.Sale{Name: name, SKUs: []string{"1001"}, Starts: ends.Add(later - 2*time.Hour),
+		sales = append(sales, config.Sale{Name: name, SKUs: []string{"1001"}, Starts: ends.Add(later - 2*time.Hour),
 			Ends: ends.Add(later), BeforeStart: "reject"})
 	}
-	g := begin(c)
+	g := begin(sales...)
 	testkit.Eventually(t, "orders are open", func() bool { return g.Orders().Reserver() != nil })
 	time.Sleep(4 * scheduleEvery) // what must not come has no condition to wait for
 	if s, _, err := g.Orders().Store.ReadStock(t.Context(), "1001"); err != nil || s.Opens != 0 || s.Closes != 0 {

@@ -83,8 +83,9 @@ local was, n, said = string.match(redis.call('GET', KEYS[2]) or '', '^(%a+) (%d+
 n = tonumber(n or 0)
 local open, want, known, now = was == 'open', ARGV[1] == 'open', tonumber(ARGV[3]), redis.call('TIME')[1]
 local function mark() redis.call('SET', KEYS[2], ARGV[1] .. ' ' .. n .. ' ' .. now) end
-if known > 0 and n >= known or open == want or open and now - said < tonumber(ARGV[4]) then
-	if open and want then mark() end
+local age = math.abs(now - (said or now))
+if known > 0 and n >= known or open == want or open and age < tonumber(ARGV[4]) then
+	if open and want and age >= 10 then mark() end
 	return {n, 0, open and 1 or 0}
 end
 local kind = redis.call('TYPE', KEYS[1]).ok

@@ -12,10 +12,11 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-// What operators have said lies in one hash: the name of a sale -> "on AT" or "paused AT", where AT is when it was said
-// (Unix ms): the later word counts, so that a Redis that has lost the last one, in a fail-over, says nothing new. And
-// "START NAME" -> "ended AT": the sale of this name that starts then (Unix ns) has ended for good. Another sale may have
-// its name one day. A missing word is none.
+// What operators have said lies in one hash. The name of a sale -> "on AT START" or "paused AT START". AT is when it was
+// said (Unix ms): the later word counts, so that a Redis that has lost the last one, in a fail-over, says nothing new.
+// START is when the sale starts of which it was said (Unix ns): the word also counts when that is moved, and no more once
+// the sale has ended. "START NAME" -> "ended AT": the sale of this name that starts then has ended for good. Another sale
+// may have its name one day. A missing word is none.
 
 // override is what an operator has said.
 type override struct {
@@ -26,7 +27,8 @@ type override struct {
 // Why an operator's word is not taken.
 var (
 	ErrNoSale = errors.New("no such sale")
-	ErrEnded  = errors.New("it has ended, and does not open again; write a new [[sale]] with another start")
+	ErrEnded  = errors.New("it has ended, and does not open again; write a new [[sale]] with another start, and open its " +
+		"ledgers by sluice stock resume SKU")
 )
 
 // Set says for all instances where a sale stands from now on: On, Paused, or Ended for good. This one knows it at once,
@@ -70,7 +72,7 @@ func (s *saleState) word(w override) []string {
 	if w.to == Ended {
 		return []string{s.endField(), fmt.Sprintf("ended %d", w.at)}
 	}
-	return []string{s.Name, fmt.Sprintf("%s %d", w.to, w.at)}
+	return []string{s.Name, fmt.Sprintf("%s %d %d", w.to, w.at, s.starts)}
 }
 
 // endField has the word that this sale has ended, and no other of its name.
@@ -130,11 +132,15 @@ func (s *saleState) read(words map[string]string) (w override, ok bool) {
 	if !ended {
 		text = words[s.Name]
 	}
-	said, at, _ := strings.Cut(text, " ")
+	said, rest, _ := strings.Cut(text, " ")
+	at, start, _ := strings.Cut(rest, " ")
 	w.at, _ = strconv.ParseInt(at, 10, 64) // one without a time is older than any
+	_, past := words[start+" "+s.Name]
 	switch {
 	case ended:
 		w.to = Ended
+	case past:
+		return override{}, false
 	case said == "paused":
 		w.to = Paused
 	case said != "on":

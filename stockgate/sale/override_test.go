@@ -190,3 +190,21 @@ func TestOverride_EndIsOfOneStartAndFinal(t *testing.T) {
 		t.Errorf("an ended sale was resumed: %v", err)
 	}
 }
+
+// A sale is paused and then ended, and another sale gets its name. It opens, also on an instance that starts anew.
+func TestOverride_NextSaleOfANameIsNotPausedByTheLastOne(t *testing.T) {
+	r := redistest.Start(t)
+	b := instance(t, r, 0, running("a")...)
+	for _, to := range []State{Paused, Ended} {
+		if err := b.Set(t.Context(), "a", to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := running("a")
+	next[0].Starts = next[0].Starts.Add(time.Second)
+	b.Use(next)
+	b.beat(t.Context())
+	if again := instance(t, r, 0, next...); !is(b, "sku-a", reject.Admitted) || !is(again, "sku-a", reject.Admitted) {
+		t.Errorf("%v, a new instance %v", b.All()[0].State, again.All()[0].State)
+	}
+}

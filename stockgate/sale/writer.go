@@ -156,13 +156,15 @@ func (w *Writer) fillOne(ctx context.Context, s *SaleStatus, sku string, units i
 // have begun. A sale that has not begun closes what was written here. What another instance has opened it closes only
 // once none has kept it open for a while: that one may have a later file.
 func (w *Writer) writeStatus(ctx context.Context) {
+	defer w.report()
 	writes := w.writes.Load()
 	if !writes.Status || !w.redis.HasStatus() {
-		w.otherStatus.Store(nil)
+		clear(w.others)
 		return
 	}
-	all := w.schedule.All()
-	if w.redis.SharesStatus() && len(all) > 1 {
+	all, shared := w.schedule.All(), w.redis.SharesStatus()
+	if shared && len(all) > 1 {
+		clear(w.others)
 		if !w.logged[""] {
 			w.logged[""] = true
 			w.log.Warn("the status of the shop is one for all SKUs, and there are several sales: it is not written; name the "+
@@ -170,12 +172,16 @@ func (w *Writer) writeStatus(ctx context.Context) {
 		}
 		return
 	}
-	skus := map[string]Phase{}
+	skus, sharing := map[string]Phase{}, map[string][]string{} // of a status that several have, by the first of them
 	_, wrong := w.schedule.Skew()
 	for _, s := range all {
 		for _, sku := range s.SKUs {
-			if p, ok := w.schedule.Phase([]byte(sku)); ok && (p.Begun || !wrong) {
-				skus[sku] = p
+			first := sku
+			if shared {
+				first = s.SKUs[0]
+			}
+			if p, ok := w.schedule.Phase([]byte(sku)); ok && (p.Begun || !wrong || w.open[first].open) {
+				skus[first], sharing[first] = p, append(sharing[first], sku)
 			}
 		}
 	}
@@ -187,12 +193,11 @@ func (w *Writer) writeStatus(ctx context.Context) {
 		}
 		want := skus[sku].State == On
 		if want && writes.Ended != nil {
-			ended, known := writes.Ended(ctx, sku)
-			if !known { // the status stays as it is
+			known := false
+			if want, known = anySells(ctx, writes, sharing[sku]); !known { // the status stays as it is
 				w.retryAt[sku] = time.Now().Add(retryAfter)
 				continue
 			}
-			want = !ended
 		}
 		was, ok := w.open[sku]
 		again := ok && was.open == want
@@ -216,7 +221,7 @@ func (w *Writer) writeStatus(ctx context.Context) {
 		if err != nil {
 			continue
 		}
-		w.compare(sku, want, mark.Open)
+		w.compare(sku, want, mark.Open, change.Patience)
 		if mark.Open && change.Patience > 0 {
 			w.retryAt[sku] = time.Now().Add(verifyEvery)
 			continue
@@ -230,15 +235,28 @@ func (w *Writer) writeStatus(ctx context.Context) {
 			w.log.Info("sale: status written into the shop's key", "sku", sku, "on_sale", want)
 		}
 	}
-	w.report()
 }
 
-// compare notes since when another instance has written another status than this one wants.
-func (w *Writer) compare(sku string, want, open bool) {
+// anySells reports whether a SKU of some has a ledger that has not ended, where that is known.
+func anySells(ctx context.Context, writes *Writes, some []string) (sells, known bool) {
+	known = true
+	for _, sku := range some {
+		ended, ok := writes.Ended(ctx, sku)
+		if ok && !ended {
+			return true, true
+		}
+		known = known && ok
+	}
+	return false, known
+}
+
+// compare notes since when another instance has written another status than this one wants. One that this instance will
+// change after its patience is reported when it has not.
+func (w *Writer) compare(sku string, want, open bool, patience time.Duration) {
 	if want == open {
 		delete(w.others, sku)
 	} else if _, seen := w.others[sku]; !seen {
-		w.others[sku] = otherStatus{since: time.Now(), open: open}
+		w.others[sku] = otherStatus{since: time.Now().Add(patience), open: open}
 	}
 }
 

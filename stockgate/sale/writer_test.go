@@ -195,6 +195,42 @@ func TestStatus_FollowsASaleThatHasBegunWhileTheClocksDiffer(t *testing.T) {
 	b.soon("it is paused", func() bool { return b.status() == "0" })
 }
 
+// Two SKUs share the status of the shop. It is closed when the ledgers of both have ended.
+func TestStatus_OfAllSKUsFollowsTheLastOne(t *testing.T) {
+	l, err := layout.New(layout.Options{Type: layout.List, Key: "goods:$sku", StatusKey: "status:x",
+		StatusOpen: []string{"1"}, StatusClosed: "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended atomic.Int64
+	b := openBooks(t, Writes{Status: true, Ended: func(_ context.Context, sku string) (bool, bool) {
+		return sku == "x" && ended.Load() > 0 || ended.Load() > 1, true
+	}})
+	b.shop.UseLayout(l)
+	s := selling("today", -time.Hour, time.Hour)
+	s.SKUs = []string{"x", "y"}
+	_, w := b.run(s)
+	b.soon("it is on sale", func() bool { return b.status() == "1" })
+	ended.Store(1)
+	if looks(); b.status() != "1" || w.OtherStatus() != "" {
+		t.Errorf("one has ended, and the status is %q; %s", b.status(), w.OtherStatus())
+	}
+	ended.Store(2)
+	b.soon("both have ended", func() bool { return b.status() == "0" })
+}
+
+// Today's sale ends while the clocks differ, and the SKU has another sale tomorrow.
+func TestStatus_SaleEndsWhileTheClocksDiffer(t *testing.T) {
+	s, turn := redistest.StartWithClock(t)
+	b := booksOn(t, s, Writes{Status: true})
+	board, _ := b.run(selling("today", -time.Hour, time.Hour), selling("tomorrow", day, day+time.Hour))
+	b.soon("it is on sale", func() bool { return b.status() == "1" })
+	turn(3 * time.Second)
+	b.soon("the clocks differ", func() bool { _, wrong := board.Skew(); return wrong })
+	board.Use([]Sale{selling("today", -time.Hour, -time.Second), selling("tomorrow", day, day+time.Hour)})
+	b.soon("it is over", func() bool { return b.status() == "0" })
+}
+
 func TestStock_IsWrittenOnceForASaleWhateverItsHoursBecome(t *testing.T) {
 	b := openBooks(t, Writes{Stock: map[string]map[string]int{"today": {"x": 5}, "tomorrow": {"x": 7}}})
 	board, w := b.run(selling("today", time.Hour, 2*time.Hour), selling("tomorrow", day, day+time.Hour))
