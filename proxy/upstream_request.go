@@ -9,8 +9,8 @@ import (
 	"sluice/proxy/reject"
 )
 
-// build makes the request to the upstream: to whom it belongs, its head and its body. The look at the head is the only reading of a
-// page; what is limited was read by fasthttp's parser too, before it took anything.
+// build makes the request to the upstream: to whom it belongs, its head and its body. The look at the head is the only
+// reading of a page; what is limited was read by fasthttp's parser too, before it took anything.
 func (p *Proxy) build(r *Request) rejection {
 	out := &r.attempt.request
 	r.address()

@@ -154,7 +154,8 @@ func readFields(fields []string) fullReading {
 	for i, field := range saidFields {
 		numbers["said_"+field] = &r.said.number[i]
 	}
-	words := map[string]*string{"word": &r.said.values[0], "rate": &r.said.values[1], "message": &r.said.values[2], "seed": &r.Seed, "commit": &s.Lottery.Commit,
+	words := map[string]*string{"word": &r.said.values[0], "rate": &r.said.values[1], "message": &r.said.values[2],
+		"seed": &r.Seed, "commit": &s.Lottery.Commit,
 		"key": &s.Lottery.BeaconKey, "beacon": &s.Lottery.Beacon, "drawn_by": &s.Lottery.DrawnBy}
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, value := fields[i], fields[i+1]

@@ -37,7 +37,8 @@ func readKeys(algorithm, text string) (keys, error) {
 		if secret := strings.TrimRight(text, "\r\n"); len(secret) >= minSecretSize {
 			return keys{only: []byte(secret)}, nil
 		}
-		return keys{}, fmt.Errorf("the secret has fewer than %d bytes; write a longer one, such as that of: openssl rand -hex 32, here and in the shop", minSecretSize)
+		return keys{}, fmt.Errorf("the secret has fewer than %d bytes; write a longer one, such as that of: openssl rand -hex "+
+			"32, here and in the shop", minSecretSize)
 	case algorithm != "RS256" && algorithm != "EdDSA":
 		return keys{}, fmt.Errorf("algorithm %q is not known; HS256, RS256 and EdDSA are", algorithm)
 	case strings.HasPrefix(trimmed, "{"):

@@ -110,8 +110,7 @@ func TestMaintain_EachOfManySKUsIsSweptWhileItsMarkIsFresh(t *testing.T) {
 	})
 }
 
-// Another instance finds that the ledger has lost something, and nobody orders: this instance knows from its sweeps, and
-// the log names what to do when the ledger stays closed.
+// Another instance finds that the ledger has lost something, and no order comes: this instance knows from its sweeps.
 func TestMaintain_LedgerThatIsClosedElsewhereIsKnownWithoutAnOrder(t *testing.T) {
 	server, r := onRedis(t)
 	idle := testkit.Must[*Store](t)(NewStore(optionsFor(server, 4)))

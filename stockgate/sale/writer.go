@@ -262,7 +262,7 @@ func (w *Writer) compare(sku string, want, open bool, patience time.Duration) {
 
 // report tells of a status of another instance that has stayed for a while. The log has each once.
 func (w *Writer) report() {
-	w.otherStatus.Store(nil)
+	var first *string
 	for _, sku := range slices.Sorted(maps.Keys(w.others)) {
 		o := w.others[sku]
 		if time.Since(o.since) < otherFor {
@@ -271,13 +271,16 @@ func (w *Writer) report() {
 		words := map[bool]string{true: "on sale", false: "not on sale"}
 		text := fmt.Sprintf("another instance has written into the shop's key that %q is %s, and by this one it is %s: make "+
 			"the files the same, and restart this instance", sku, words[o.open], words[!o.open])
-		w.otherStatus.CompareAndSwap(nil, &text)
+		if first == nil {
+			first = &text
+		}
 		if !o.logged {
 			o.logged = true
 			w.others[sku] = o
 			w.log.Warn("sale: " + text)
 		}
 	}
+	w.otherStatus.Store(first)
 }
 
 // OtherStatus tells of a status that another instance has written and that is not that of this one; "" = there is none.
