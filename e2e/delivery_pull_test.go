@@ -71,6 +71,18 @@ func post(t *testing.T, g *running, token, path string, in, out any) (status int
 
 type takenOrders struct{ Orders []admin.QueuedOrder }
 
+// firstOrders takes orders as soon as the instance hands out some of the SKU.
+func firstOrders(t *testing.T, g *running, token string, n int) (all takenOrders) {
+	t.Helper()
+	soon(t, "orders are handed out", func() bool {
+		return post(t, g, token, "take", takeOf(n), &all) != 200 || len(all.Orders) > 0
+	})
+	if len(all.Orders) != n {
+		t.Fatalf("%d orders are handed out, want %d", len(all.Orders), n)
+	}
+	return all
+}
+
 // takeOf asks for orders that are settled within a lease. briefly asks for some that are not: they come again after it.
 func takeOf(n int) any { return map[string]any{"n": n, "lease": "10s"} }
 
@@ -101,10 +113,8 @@ func TestPull_HandsOutOrdersWithinTheLimitAndTakesTheirOutcomes(t *testing.T) {
 			where = w.header.Get("Location")
 		}
 	}
-	var all, rest takenOrders
-	if got := post(t, g, token, "take", takeOf(3), &all); got != 200 || len(all.Orders) != 3 {
-		t.Fatalf("status %d, %d orders, want 3", got, len(all.Orders))
-	}
+	var rest takenOrders
+	all := firstOrders(t, g, token, 3)
 	if post(t, g, token, "take", briefly(50), &rest); len(rest.Orders) != 7 {
 		t.Fatalf("%d orders beside 3 of another consumer: want 7, the limit is 10", len(rest.Orders))
 	}
@@ -224,10 +234,7 @@ func TestPull_SettlesManyOrdersTogether(t *testing.T) {
 	const n = 10
 	ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(n))
 	g.many(t, n, 4, "", func(int, *http.Response) {})
-	var all takenOrders
-	if post(t, g, token, "take", takeOf(n), &all); len(all.Orders) != n {
-		t.Fatalf("%d orders", len(all.Orders))
-	}
+	all := firstOrders(t, g, token, n)
 	var outcomes []admin.QueueOutcome
 	for i := range all.Orders {
 		o := &all.Orders[i]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 	"os"
 	"strings"
 
@@ -22,20 +23,29 @@ func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*ledger.Store
 	return openLedger(c, RedisOptions(c), visitor, log)
 }
 
-// streamEvents is about how many changes of a SKU its stream keeps for readers.
-const streamEvents = 100_000
+const (
+	// streamEvents is about how many changes of a SKU its stream keeps for readers.
+	streamEvents = 100_000
+
+	// handOutAfter is longer than the last writes take that a Redis usually loses.
+	handOutAfter = 3 * time.Second
+)
 
 func openLedger(c *config.Config, way redisconn.Options, visitor bool, log *slog.Logger) (*ledger.Store, error) {
 	way.Guard = claim(c, visitor)
 	if visitor {
 		way.Log = slog.New(slog.DiscardHandler)
 	}
-	r, err := ledger.NewStore(ledger.StoreOptions{
+	o := ledger.StoreOptions{
 		Options: way, Name: Name(c), Events: streamEvents,
 		Acknowledged: c.KeepsUnread(),
 		Replicas:     c.Stock.Redis.WaitReplicas, Visitor: visitor, Instance: InstanceName(),
 		StateDir: c.Server.StateDir, Log: log,
-	})
+	}
+	if c.Stock.Source != "memory" { // which loses nothing but with the process
+		o.HandOutAfter = handOutAfter
+	}
+	r, err := ledger.NewStore(o)
 	if err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)
 	}

@@ -61,7 +61,7 @@ func (w *world) start(name, stateDir string, mark int64) *gateway {
 	var err error
 	g.store, err = ledger.NewStore(ledger.StoreOptions{
 		Name: "shop", Options: w.redisOptions(name), Events: 10_000, Acknowledged: w.settles, Instance: name,
-		StateDir: stateDir, Log: w.log,
+		StateDir: stateDir, HandOutAfter: 3 * time.Second, Log: w.log,
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -51,10 +51,11 @@ func (r *Store) Slots(ctx context.Context, c SlotCall) (granted int, err error) 
 }
 
 // HandOut hands out the oldest orders that wait, and those that the caller must ask about. Orders that were put off by
-// MoveNotNow and are due take every second place, so that neither they nor new ones starve.
+// MoveNotNow and are due take every second place, so that neither they nor new ones starve. A process hands out nothing
+// before its marks are as old as HandOutAfter.
 func (r *Store) HandOut(ctx context.Context, sku string, c HandOutCall) (t HandedOut, err error) {
 	defer describe(&err, "take orders of", sku)
-	if r.Log.Broken() != nil {
+	if r.Log.Broken() != nil || r.Seen.Find(sku).marked() < r.handOutAfter {
 		c.Orders = 0
 	}
 	q := &scriptCall{script: "hand_out", sku: sku, more: r.queueKeys(sku), args: []any{

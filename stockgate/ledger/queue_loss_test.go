@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"testing"
+	"time"
 
 	"sluice/internal/testkit"
 )
@@ -136,4 +137,25 @@ func TestRecreate_ForgetsRequests(t *testing.T) {
 	testkit.Must[Stock](t)(a.SetState(t.Context(), "1001", On))
 	got := testkit.Must[HandedOut](t)(a.HandOut(t.Context(), "1001", takeAll))
 	testkit.Want(t, "depth", got.Depth, Depth{})
+}
+
+// Redis forgets all that an instance has done, which hands out orders, and the instance is killed: nothing tells then
+// that an order was sent. So a process hands out nothing before Redis has known it for a while.
+func TestHandOut_WaitsUntilTheLedgerHasKnownTheProcessForAWhile(t *testing.T) {
+	server, a := durable(t)
+	queueUp(t, a, "order")
+	o := optionsFor(server, 1)
+	o.HandOutAfter = time.Hour
+	fresh := testkit.Must[*Store](t)(NewStore(o))
+	t.Cleanup(func() { fresh.Close() })
+	for range 3 {
+		got := takeAt(t, fresh, 1, 1, 100)
+		testkit.Want(t, "at first", serialsOf(got.Orders), "")
+		testkit.Want(t, "waiting", got.Waiting, int64(1))
+	}
+	seen := fresh.Seen.Find("1001")
+	seen.mu.Lock()
+	seen.since = seen.since.Add(-time.Hour)
+	seen.mu.Unlock()
+	testkit.Want(t, "later", serialsOf(takeAt(t, fresh, 1, 1, 100).Orders), "order")
 }

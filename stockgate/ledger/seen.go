@@ -28,6 +28,7 @@ type SeenState struct {
 	sale       int64     // the latest sale of the SKU that this instance has seen or heard of
 	answered   int64     // the highest call of this instance that was answered in that epoch
 	at         time.Time // when it last was
+	since      time.Time // when a call of this process was first answered
 	lost       string    // why the ledger must be closed; "" once its epoch is a later one
 	gone       int64     // the call that did not find it; 0 = it is there
 	progress   progress  // how far this instance has told a later epoch what it knows
@@ -78,11 +79,27 @@ func (t *SeenState) Learn(a Answer, marked bool) (found bool) {
 	t.ver = max(t.ver, a.Ver)
 	if marked {
 		t.answered, t.at = max(t.answered, a.Call), time.Now()
+		if t.since.IsZero() {
+			t.since = t.at
+		}
 	}
 	if found = t.gone > 0 && a.Call > t.gone; found {
 		t.gone = 0
 	}
 	return found
+}
+
+// marked is for how long the calls of this process have left marks in the ledger.
+func (t *SeenState) marked() time.Duration {
+	if t == nil {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.since.IsZero() {
+		return 0
+	}
+	return time.Since(t.since)
 }
 
 // Miss notes that the call seq did not find the ledger, and reports whether that is new.

@@ -40,8 +40,9 @@ type Store struct {
 	name    redisconn.Name
 	news    string // channel
 
-	replicas    int
-	replicaWait time.Duration
+	replicas     int
+	replicaWait  time.Duration
+	handOutAfter time.Duration
 
 	instance string // "" = a visitor
 	calls    atomic.Int64
@@ -80,6 +81,10 @@ type StoreOptions struct {
 	Replicas    int
 	ReplicaWait time.Duration
 
+	// HandOutAfter is for how long a process must have called a ledger before it hands out orders of it. A Redis that
+	// loses its last writes keeps a mark of the process then, and the ledger waits for it. 0 = at once.
+	HandOutAfter time.Duration
+
 	Name redisconn.Name // of the shop; stores with different names share no ledger
 
 	// Visitor is for tools that come and go: they leave no mark, so that no SKU waits for them after a restart of
@@ -117,7 +122,7 @@ func open(o StoreOptions, scripts scripts) (*Store, error) {
 	}
 	r := &Store{
 		events: o.Events, name: o.Name, news: channel(o.Name, o.DB),
-		scripts: scripts, replicas: o.Replicas, replicaWait: o.ReplicaWait,
+		scripts: scripts, replicas: o.Replicas, replicaWait: o.ReplicaWait, handOutAfter: o.HandOutAfter,
 		log: o.Log, Recovery: Recovery{ReadOnly: o.Visitor, Settle: defaultSettle,
 			Seen: newSeen(), Log: newOperationLog(defaultLogSize)},
 	}
