@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
