@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -25,17 +26,22 @@ type asker struct {
 	program, dialect, conf string
 	listen                 string // the line by which the configuration listens
 	settles                bool   // it tells what became of an order
-	command                func(dir, conf string) *exec.Cmd
+	command                func(dir, conf, front string) *exec.Cmd
 }
 
 var askers = []asker{
 	{program: "nginx", dialect: "nginx", conf: "nginx.conf", listen: "listen 80;", settles: true,
-		command: func(dir, conf string) *exec.Cmd { return exec.Command("nginx", "-p", dir, "-c", conf) }},
+		command: func(dir, conf, _ string) *exec.Cmd { return exec.Command("nginx", "-p", dir, "-c", conf) }},
 	{program: "haproxy", dialect: "haproxy", conf: "haproxy.cfg", listen: "bind :80", settles: true,
-		command: func(_, conf string) *exec.Cmd { return exec.Command("haproxy", "-f", conf) }},
+		command: func(_, conf, _ string) *exec.Cmd { return exec.Command("haproxy", "-f", conf) }},
 	{program: "caddy", dialect: "caddy", conf: "Caddyfile", listen: ":80 {",
-		command: func(_, conf string) *exec.Cmd {
+		command: func(_, conf, _ string) *exec.Cmd {
 			return exec.Command("caddy", "run", "--adapter", "caddyfile", "--config", conf)
+		}},
+	{program: "traefik", dialect: "traefik", conf: "traefik.yml", listen: "entryPoints.web.address=:80",
+		command: func(_, conf, front string) *exec.Cmd {
+			return exec.Command("traefik", "--global.checkNewVersion=false", "--entryPoints.web.address="+front,
+				"--providers.file.filename="+conf)
 		}},
 }
 
@@ -76,7 +82,7 @@ func (a *asker) run(t *testing.T, shop *shop, g *running, changes ...string) (fr
 	if err := os.WriteFile(path, []byte(conf), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	process := a.command(dir, path)
+	process := a.command(dir, path, front)
 	var log testkit.Log
 	process.Env = append(os.Environ(), "HOME="+dir)
 	process.Stdout, process.Stderr = &log, &log
@@ -90,12 +96,13 @@ func (a *asker) run(t *testing.T, shop *shop, g *running, changes ...string) (fr
 			t.Logf("%s:\n%s%s", a.program, log.String(), written)
 		}
 	})
-	soon(t, a.program+" listens", func() bool {
-		c, err := net.Dial("tcp", front)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: long}
+	soon(t, a.program+" forwards", func() bool { // Traefik listens before it has read its file
+		resp, err := client.Get("http://" + front + "/.sluice/client.js")
 		if err == nil {
-			c.Close()
+			resp.Body.Close()
 		}
-		return err == nil
+		return err == nil && resp.StatusCode == http.StatusOK
 	})
 	return front
 }
@@ -428,6 +435,106 @@ func TestDecide_RequestsWithoutAnAnswerAreToldOf(t *testing.T) {
 			soon(t, "it is free again", func() bool {
 				return g.metric("sluice_decisions_open") == 0 && ledgerOf(t, redis, "1001") == held
 			})
+		})
+	}
+}
+
+// Proxies clean, decode and encode targets each in its own way. What a shop could read as an order has its unit, and
+// fields of a client do not choose the request that is asked about.
+func TestDecide_OrderHasItsUnitHoweverItIsWritten(t *testing.T) {
+	t.Parallel()
+	targets := []string{askedOrder, "/" + askedOrder, "/api//seckill/1001/order", "/x/../api/seckill/1001/order",
+		"/x/%2e%2e/api/seckill/1001/order", "/.sluice/../api/seckill/1001/order", "/.sluice/%2e%2e" + askedOrder,
+		"/api/seckill%2f1001/order", "/api/seckill/1001/orde%72", askedOrder + "/", askedOrder + ";a=1", askedOrder + "%00",
+		"/API/seckill/1001/order", askedOrder + "?a=1;b=2", askedOrder + "?a=%zz", "http://other" + askedOrder}
+	fields := []string{"X-Forwarded-Uri: /page\r\nX-Forwarded-Method: GET", "X-Original-URL: /page",
+		"X-Original-URI: /page\r\nX-Original-Method: GET", "X-Rewrite-URL: /page", "X_Forwarded_Uri: /page",
+		"Connection: X-Forwarded-Uri, Sluice-Sku"}
+	for _, a := range askers {
+		t.Run(a.program, func(t *testing.T) {
+			var bare sync.Map
+			shop := open(t, func(w http.ResponseWriter, r *http.Request) {
+				if strings.EqualFold(path.Clean(r.URL.Path), askedOrder) && r.Header.Get("Sluice-Sku") != "1001" {
+					bare.Store(r.RequestURI, r.Header)
+				}
+			})
+			front := a.run(t, shop, reserves(t, redistest.Start(t), 1000, shop.setting(), decides(a.dialect)))
+			shoppers := 0
+			send := func(target, field string) int {
+				c, err := net.Dial("tcp", front)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				shoppers++
+				fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: shop\r\nCookie: uid=%d\r\n%s\r\nContent-Length: 0\r\n\r\n",
+					target, shoppers, field)
+				resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+				if err != nil {
+					t.Fatal(target, field, err)
+				}
+				return resp.StatusCode
+			}
+			for _, target := range targets {
+				send(target, "Accept: text/html")
+			}
+			for _, field := range fields {
+				send(askedOrder, field)
+			}
+			bare.Range(func(target, header any) bool {
+				t.Errorf("the shop got %s without a unit: %v", target, header)
+				return true
+			})
+			if status := send(askedOrder, "Accept: text/html"); status != http.StatusOK {
+				t.Errorf("an order: %d", status)
+			}
+		})
+	}
+}
+
+// Traefik behind a balancer names the clients, and not the balancer. Clients choose no request there either.
+func TestDecide_TraefikBehindABalancerNamesTheClient(t *testing.T) {
+	t.Parallel()
+	a := askers[slices.IndexFunc(askers, func(a asker) bool { return a.program == "traefik" })]
+	direct := a.command
+	a.command = func(dir, conf, front string) *exec.Cmd {
+		c := direct(dir, conf, front)
+		c.Args = append(c.Args, "--entryPoints.web.forwardedHeaders.trustedIPs=127.0.0.0/8")
+		return c
+	}
+	shop := openAskedShop(t)
+	g := reserves(t, redistest.Start(t), askedUnits, shop.setting(), decides(a.dialect),
+		"[[limits.rate]]\nname = \"ip\"\nkey = \"$remote_addr\"\nrate = \"1/m\"\nburst = 1\n")
+	front := a.run(t, shop.shop, g, "trustForwardHeader: false", "trustForwardHeader: true")
+	for shopper := range 6 {
+		client := shopper / 2
+		h := askFront(t, &http.Client{Timeout: long}, "POST", "http://"+front+askedOrder, "Cookie", fmt.Sprint("uid=", shopper),
+			"X-Forwarded-For", fmt.Sprintf("192.0.2.9, 203.0.113.%d", client),
+			"X-Forwarded-Uri", "/page", "X-Forwarded-Method", "GET", "X-Forwarded-Host", "other")
+		if want := []int{http.StatusCreated, http.StatusTooManyRequests}[shopper%2]; h.status != want {
+			t.Errorf("shopper %d of client %d: %d %s, want %d", shopper, client, h.status, h.reason, want)
+		}
+	}
+	if sold, lost := shop.sold(), shop.bare(); sold != 3 || len(lost) > 0 {
+		t.Errorf("the shop has %d orders, want 3; without %v", sold, lost)
+	}
+}
+
+// A slot is free again after upstream.timeout. A proxy that waited longer for the shop would have more requests there
+// than the limits allow.
+func TestDecide_NoProxyWaitsForeverForTheShop(t *testing.T) {
+	t.Parallel()
+	for _, a := range askers {
+		t.Run(a.program, func(t *testing.T) {
+			hung := make(chan struct{})
+			shop := open(t, func(http.ResponseWriter, *http.Request) { <-hung })
+			t.Cleanup(func() { close(hung) })
+			g := gate(t, shop.setting(), decides(a.dialect), "[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"pass\"\n")
+			front := a.run(t, shop, g, "10s", "1s")
+			h := askFront(t, &http.Client{Timeout: long}, "GET", "http://"+front+"/page")
+			if h.status != http.StatusGatewayTimeout || shop.arrivals.Load() != 1 {
+				t.Errorf("%d %s, and the shop has seen %d requests", h.status, h.body, shop.arrivals.Load())
+			}
 		})
 	}
 }
