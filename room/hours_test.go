@@ -101,11 +101,13 @@ func TestRoom_HoursThatWereToldLastOutlastAnEmptyRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, "the room is back", func() bool { return s.log.Count("Redis has lost the room") == 1 })
+	back := time.Now().UnixMilli()
+	testkit.Eventually(t, "it is read", func() bool { return s.view.Load().state.At > back })
 	s.has(t, told)
 }
 
-// A sale is postponed. An instance with the former file starts, and is replaced. At the former end another instance keeps
-// the room of its sale.
+// A sale is postponed. An instance with the former file starts, and is replaced. At the former end another instance
+// keeps the room of its sale.
 func TestRoom_PostponedSaleKeepsItsPeopleAtItsFormerEnd(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)

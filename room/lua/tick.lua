@@ -32,8 +32,8 @@ local same = string.match(ARGV[19], '^%d+') == string.format('%.0f', get('opened
 if same and tonumber(ARGV[24]) > get('said_hours') then
   tell(tonumber(ARGV[22]), tonumber(ARGV[23]), tonumber(ARGV[24]))
 end
--- The room of a sale that is over is not that of the next one: the caller makes it anew. Where it has told this room the
--- hours of its sale, another instance has told it an earlier end: the caller tells its own again.
+-- The room of a sale that is over is not that of the next one: the caller makes it anew. Where it has told this room
+-- the hours of its sale, another instance has told an earlier end: the caller tells its own again.
 local over = get('ends')
 if over > 0 and now >= over and starts >= over then
   if news ~= '' or not same then return false end
