@@ -108,7 +108,7 @@ func TestRoom_HoursThatWereToldLastOutlastAnEmptyRedis(t *testing.T) {
 
 // A sale is postponed. An instance with the former file starts, and is replaced. At the former end another instance
 // keeps the room of its sale.
-func TestRoom_PostponedSaleKeepsItsPeopleAtItsFormerEnd(t *testing.T) {
+func TestRoom_EarlierEndOfAnotherFileCostsNoPlace(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
 	former, later := hours(1, 3), hours(3600, 7200)

@@ -145,11 +145,9 @@ func readFields(fields []string) fullReading {
 	r := fullReading{storeReading: storeReading{State: &State{}}}
 	s := r.State
 	numbers := map[string]*int64{"opened": &s.Opened, "starts": &s.Starts, "ends": &s.Ends,
-		"said_hours": &s.hours, "issued": &s.Issued,
-		"early": &s.Early, "early_people": &s.EarlyPeople, "serving": &s.Serving, "threshold": &s.Threshold,
-		"called":  &s.Called,
-		"claimed": &s.Claimed,
-		"used":    &s.Used, "expired": &s.Expired, "free": &s.Free, "held": &s.Held, "returns": &s.Returns,
+		"said_hours": &s.hours, "issued": &s.Issued, "early": &s.Early, "early_people": &s.EarlyPeople,
+		"serving": &s.Serving, "threshold": &s.Threshold, "called": &s.Called, "claimed": &s.Claimed,
+		"used": &s.Used, "expired": &s.Expired, "free": &s.Free, "held": &s.Held, "returns": &s.Returns,
 		"round": &s.Lottery.BeaconRound, "due": &s.Lottery.BeaconAt, "period": &r.period,
 		"redrawn": &s.Lottery.Redrawn, "moves": &s.Moves, "moved_at": &r.MovedAt, "stock_at": &r.stockAt}
 	for i, field := range saidFields {

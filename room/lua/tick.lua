@@ -1,13 +1,13 @@
 -- tick takes in what an instance knows of stock and sale, and tells the state of a room.
 -- KEYS: the room, its steps, passes that an order is expected of, passes that are good, a HyperLogLog of people, passes
 -- of people who were called lately
--- ARGV: starts, ends of the caller's sale (Unix ms, 0 = none), news: "started" where the caller has not read the
--- room before, "moved" where its sale has other hours than it has told, else ""; 1 where the stock is known, its
--- epoch, its version, free, held, for how many ms a unit is held at most, steps that the caller has, "draw" or
--- "fifo", a seed and its commitment for a new draw, a fingerprint of the stock's SKUs, a round of the beacon (0 = no
--- beacon), when it is published, ms from one round to the next, the key of the beacon, which sale and draw the steps
--- of the caller are of, the last number that the caller has heard of, when the room of this number was opened,
--- starts and ends that the room had when the caller read it, and their number
+-- ARGV: starts, ends of the caller's sale (Unix ms, 0 = none), news: "started" where the caller has not read the room
+-- before, "moved" where its sale has other hours than it has told, else ""; 1 where the stock is known, its epoch, its
+-- version, free, held, for how many ms a unit is held at most, steps that the caller has, "draw" or "fifo", a seed and
+-- its commitment for a new draw, a fingerprint of the stock's SKUs, a round of the beacon (0 = no beacon), when it is
+-- published, ms from one round to the next, the key of the beacon, which sale and draw the steps of the caller are of,
+-- the last number that the caller has heard of, when the room of this number was opened, starts and ends that the room
+-- had when the caller read it, and their number
 -- Reply: nil where the room is not there, else its fields, passes that an order is expected of, this clock in ms, steps
 -- that there were, those that the caller lacks, people, passes of people who were called lately.
 
