@@ -147,6 +147,9 @@ type Override struct {
 	Fault  string    `json:"fault,omitempty"`  // why it could not begin or end in time; it is tried again
 	Former string    `json:"former,omitempty"` // ID of the override that it took the place of
 
+	// Of the answer to its making alone: Value was in force already.
+	Already bool `json:"already_in_force,omitempty"`
+
 	Number int64 `json:"-"` // by which ledgers and the list of the fleet know it
 	Unfit  bool  `json:"-"` // it is of the fleet, and not in force here; Fault says why the file has no room for it
 }

@@ -78,11 +78,12 @@ type Room struct {
 	Inside  int64   `json:"inside"`
 	Used    int64   `json:"used"`
 	Expired int64   `json:"expired"`
-	Free    int64   `json:"free"` // units; -1 = not known
-	Held    int64   `json:"held"`
-	Rate    float64 `json:"rate"`   // people a second, by an operator; 0 = as configured
-	Parked  int     `json:"parked"` // requests of this instance that wait for news
-	Age     int64   `json:"age_ms"` // since this instance has read the room
+	Free    int64   `json:"free"`     // units; -1 = not known
+	Held    int64   `json:"held"`     // by orders that are not decided
+	OffSale int64   `json:"off_sale"` // of SKUs that are paused or closed: they may be sold later
+	Rate    float64 `json:"rate"`     // people a second, by an operator; 0 = as configured
+	Parked  int     `json:"parked"`   // requests of this instance that wait for news
+	Age     int64   `json:"age_ms"`   // since this instance has read the room
 
 	Conversion float64 `json:"conversion"`            // share of decided passes with an order; 1 at first
 	Comes      float64 `json:"comes"`                 // share of those called who claimed; 1 at first

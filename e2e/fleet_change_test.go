@@ -59,6 +59,7 @@ func TestFleet_OverridesHoldOnAllInstances(t *testing.T) {
 	}
 	a.prints(t, "override set limits.concurrency.max_in_flight 7 --for 10m", "all instances", "7", "then 256 again")
 	all("both have the override", 7, a, b)
+	b.prints(t, "override set limits.concurrency.max_in_flight 7 --for 10m", "7 was in force already")
 	c := begin()
 	if n := c.mostInFlight(); n != 7 {
 		t.Errorf("a late starter is ready with %v in flight, want 7", n)

@@ -373,6 +373,36 @@ func TestRoom_DrawIsVerifiedFromPublishedDataAlone(t *testing.T) {
 	wants(t, ok(t, "room", "status", "--admin", gates[1].admin), "rush", "open")
 }
 
+// Units of a paused SKU are held by no order, and may be sold later: the room is not over.
+func TestRoom_StatusTellsUnitsOfAPausedSKUFromHeldOnes(t *testing.T) {
+	t.Parallel()
+	gates, _ := roomGates(t, 1, time.Now().Add(-time.Minute))
+	g := gates[0]
+	type units struct {
+		Free, Held int64
+		OffSale    int64 `json:"off_sale"`
+	}
+	shows := func(what string, want units) {
+		soon(t, what, func() bool {
+			var told struct{ Rooms []units }
+			said := ok(t, "room", "status", "--json", "--admin", g.admin)
+			return json.Unmarshal([]byte(said), &told) == nil && len(told.Rooms) == 1 && told.Rooms[0] == want
+		})
+	}
+	ok(t, "stock", "set", "1001", "10", "--config", g.file)
+	shows("ten are free", units{Free: 10})
+	ok(t, "stock", "pause", "1001", "--config", g.file)
+	shows("ten are off sale", units{OffSale: 10})
+	wants(t, ok(t, "room", "status", "--admin", g.admin), "FREE  HELD  OFF SALE", "0     0     10")
+	if d, _ := g.room(t); d.Phase == "over" {
+		t.Error("the room is over, though its units may be sold later")
+	}
+	if held, off := g.metric("sluice_room_units", "room", "rush", "state", "held"),
+		g.metric("sluice_room_units", "room", "rush", "state", "off_sale"); held != 0 || off != 10 {
+		t.Errorf("sluice_room_units: %v held, %v off_sale; want 0, 10", held, off)
+	}
+}
+
 // text is what is answered at an address.
 func (g *running) text(t *testing.T, at string) string {
 	t.Helper()

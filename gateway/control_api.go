@@ -40,7 +40,7 @@ func (g *Gateway) api(c *config.Config, log *slog.Logger) http.Handler {
 		api.Settlements = stores.Settlements(o.Store)
 	}
 	if g.schedule != nil {
-		api.Sales = g.sales(c)
+		api.Sales = stores.Sales{Schedule: g.schedule}
 	}
 	if len(c.Rooms) > 0 {
 		api.Rooms = g.rooms

@@ -133,6 +133,21 @@ func TestController_OverrideIsObeyedAndUndone(t *testing.T) {
 	}
 }
 
+// An operator is told that the value of an override is in force already, by the file or by another override.
+func TestController_OverrideOfWhatIsInForceSaysSo(t *testing.T) {
+	g, _ := steer(t)
+	for _, c := range []struct {
+		value   any
+		already bool
+	}{{256.0, true}, {7.0, false}, {7.0, true}, {256.0, false}} {
+		o := g.controller.must(t, "limits.concurrency.max_in_flight", c.value)
+		if o.Already != c.already || g.controller.Overrides()[0].Already {
+			t.Errorf("%v: already in force is %v, want %v; the list has %+v", c.value, o.Already, c.already,
+				g.controller.Overrides())
+		}
+	}
+}
+
 func TestController_OverrideThatAFileCouldNotSayIsRejected(t *testing.T) {
 	g, _ := steer(t)
 	for key, value := range map[string]any{

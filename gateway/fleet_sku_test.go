@@ -14,10 +14,12 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
+	"sluice/gateway/stores"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 	"sluice/stockgate/fleet"
 	"sluice/stockgate/ledger"
+	"sluice/stockgate/sale"
 )
 
 // What commands contain, by which a link tells them apart.
@@ -312,8 +314,8 @@ func TestFleetPause_OfOneInstanceIsRejected(t *testing.T) {
 	}
 }
 
-// A sale that is paused meanwhile is not opened by the end of an override.
-func TestFleetPause_EndsInAPausedSale(t *testing.T) {
+// What is said of a SKU and what is said of its sale are two things: neither ends the other.
+func TestFleetPause_OfASKUIsNotThatOfItsSale(t *testing.T) {
 	t.Parallel()
 	g := joined(t, redistest.Start(t), "")
 	const sku = "1005"
@@ -325,14 +327,22 @@ func TestFleetPause_EndsInAPausedSale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.sales(g.running.Load()).Set(t.Context(), "night", "paused"); err != nil {
-		t.Fatal(err)
+	for _, to := range []sale.State{sale.Paused, sale.On, sale.Paused} {
+		if err := g.schedule.Set(t.Context(), "night", to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, _, err := g.Orders().Store.ReadStock(t.Context(), sku); err != nil || s.State != ledger.Paused {
+		t.Errorf("its sale was resumed, and it is %s, %v", s.State, err)
 	}
 	if _, err := g.controller.Undo(t.Context(), o.ID); err != nil {
 		t.Fatal(err)
 	}
-	if s, _, err := g.Orders().Store.ReadStock(t.Context(), sku); err != nil || s.State != ledger.Paused {
-		t.Errorf("it is %s, %v; want paused with its sale", s.State, err)
+	if s, _, err := g.Orders().Store.ReadStock(t.Context(), sku); err != nil || s.State != ledger.On {
+		t.Errorf("its pause was undone, and it is %s, %v", s.State, err)
+	}
+	if all := (stores.Sales{Schedule: g.schedule}).All(); all[0].State != "paused" {
+		t.Errorf("the pause of a SKU was undone, and its sale is %s", all[0].State)
 	}
 }
 

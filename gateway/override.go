@@ -82,11 +82,11 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 		others = slices.Delete(others, at, at+1)
 	}
 	want.Since, want.Until = time.Now().UTC(), want.Until.UTC()
-	next, err := h.g.running.Load(), error(nil)
+	next, already, err := h.g.running.Load(), false, error(nil)
 	if want.SKU != "" {
-		err = h.mayShut(ctx, &want)
-	} else {
-		next, err = h.overruled(&want, others)
+		already, err = h.mayShut(ctx, &want)
+	} else if next, err = h.overruled(&want, others); err == nil {
+		already = sameValue(h.g.running.Load(), next, want.Key)
 	}
 	if err == nil {
 		err = h.number(ctx, x, &want)
@@ -111,7 +111,15 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 	slices.SortStableFunc(others, byEnd)
 	h.write(func() { h.overrides = others })
 	h.awake()
+	want.Already = already
 	return want, err
+}
+
+// sameValue reports whether two configurations have the same value at key.
+func sameValue(a, b *config.Config, key string) bool {
+	x, errX := a.ValueOf(key)
+	y, errY := b.ValueOf(key)
+	return errX == nil && errY == nil && fmt.Sprint(x) == fmt.Sprint(y)
 }
 
 // number gives want its ID: in Redis, by which all instances learn of it, or here.

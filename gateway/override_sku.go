@@ -18,19 +18,19 @@ import (
 // that at the time that the list says. The number of the pause begins once and ends once in the ledger. So it does not
 // matter how many instances do that, how often, and how late: what the list says becomes so.
 
-// mayShut reads what the SKU will be again, or why it cannot be overridden.
-func (h *controller) mayShut(ctx context.Context, want *admin.Override) error {
+// mayShut reads what the SKU will be again, and whether it is what is wanted already, or why it cannot be overridden.
+func (h *controller) mayShut(ctx context.Context, want *admin.Override) (already bool, err error) {
 	l := h.g.ledgers(h.g.running.Load())
 	if l == nil {
-		return fmt.Errorf("override %q: %w: no ledger is kept here: the shop decides whether it sells", want.SKU,
+		return false, fmt.Errorf("override %q: %w: no ledger is kept here: the shop decides whether it sells", want.SKU,
 			admin.ErrConflict)
 	}
 	s, err := l.Stock(ctx, want.SKU)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if s.Ledger.State == "frozen" || s.Ledger.State == "verifying" {
-		return fmt.Errorf("override %q: %w: it is %s, and sells nothing", want.SKU, admin.ErrConflict, s.Ledger.State)
+		return false, fmt.Errorf("override %q: %w: it is %s, and sells nothing", want.SKU, admin.ErrConflict, s.Ledger.State)
 	}
 	if want.Before == nil {
 		want.Before = s.Ledger.State
@@ -38,7 +38,7 @@ func (h *controller) mayShut(ctx context.Context, want *admin.Override) error {
 	if want.Before == "waiting" || want.Before == "over" { // its hours decide again
 		want.Before = "on"
 	}
-	return nil
+	return s.Ledger.State == fmt.Sprint(want.Value), nil
 }
 
 // shut has the SKU's ledger say what is wanted. What fails is tried again by all instances that know of it, and want

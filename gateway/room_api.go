@@ -22,8 +22,9 @@ func (r *rooms) All() (all []admin.Room) {
 		rules := one.Rules()
 		shown := admin.Room{Name: rules.Name, Phase: string(s.Phase), State: word, Order: room.FIFO, Issued: s.Issued,
 			Waiting: s.Waiting(), Called: s.Called, Claimed: s.Claimed, Inside: s.Inside, Used: s.Used, Expired: s.Expired,
-			Free: -1, Held: s.Held, Rate: s.Rate, Parked: parked, Age: age, Message: s.Message}
+			Free: -1, Rate: s.Rate, Parked: parked, Age: age, Message: s.Message}
 		shown.People, shown.Conversion, shown.Comes = s.People, s.ShareThatOrders(), s.ShareThatComes(&rules)
+		shown.Held, shown.OffSale = one.Later(s)
 		shown.Chance = -1
 		if s.Known {
 			shown.Free, shown.Chance = s.Free, s.Chance()

@@ -195,7 +195,7 @@ func (f *saleFollower) sale() room.Sale {
 func (f *saleFollower) sells(sku []byte) bool { return (*f.skus.Load())[string(sku)] }
 
 // stock is what this instance knows of the units of all SKUs of the sale, from memory. Units of a SKU that is paused
-// or frozen may be sold later: they count as held. What a ledger that is gone has left is not known: while nothing else
+// or closed may be sold later: they count as held, and are told apart as OffSale. What a ledger that is gone has left is not known: while nothing else
 // is left, nothing is known, and the room is not over.
 func (f *saleFollower) stock() *room.KnownStock {
 	sum, list := &room.KnownStock{Hold: f.hold}, f.list.Load()
@@ -222,7 +222,7 @@ func (f *saleFollower) stock() *room.KnownStock {
 		case ledger.Lost:
 			lost = true
 		default:
-			sum.Held += max(v.Free, 0) + v.Held
+			sum.Held, sum.OffSale = sum.Held+max(v.Free, 0)+v.Held, sum.OffSale+max(v.Free, 0)
 		}
 	}
 	if lost && sum.Free+sum.Held == 0 {

@@ -207,8 +207,3 @@ func (g *Gateway) writesBack(r *runtime) (p sale.Writes) {
 	}
 	return p
 }
-
-// sales are those of a gate.
-func (g *Gateway) sales(c *config.Config) stores.Sales {
-	return stores.Sales{Schedule: g.schedule, Ledgers: g.ledgers(c)}
-}

@@ -58,9 +58,10 @@ type Room struct {
 	*carried
 	record recordCache
 
-	last  atomic.Pointer[storeReading] // never nil
-	heard heard
-	other atomic.Pointer[string] // what OtherHours tells; nil = nothing
+	last    atomic.Pointer[storeReading] // never nil
+	offSale atomic.Int64                 // KnownStock.OffSale of the last tick
+	heard   heard
+	other   atomic.Pointer[string] // what OtherHours tells; nil = nothing
 
 	// Of the goroutine alone.
 	since time.Time // from then on the hours of the room are not those of the sale; zero = they are
@@ -184,6 +185,13 @@ func (r *Room) Status() (s *State, word string, parked int, age int64) {
 	return v.state, v.word, r.count(), max(r.o.Now()-v.state.At, 0)
 }
 
+// Later are the units of s that may be sold later: those that orders hold, and those of SKUs that are paused or closed,
+// as this instance knows them.
+func (r *Room) Later(s *State) (held, offSale int64) {
+	offSale = min(r.offSale.Load(), s.Held)
+	return s.Held - offSale, offSale
+}
+
 // Wake answers all requests that wait for news, and has no more wait: the instance is going to stop.
 func (r *Room) Wake() { r.parking.close() }
 
@@ -243,6 +251,7 @@ func (r *Room) tick(ctx context.Context) {
 	var stock *KnownStock
 	if r.o.Stock != nil {
 		stock = r.o.Stock()
+		r.offSale.Store(stock.OffSale)
 	}
 	r.flushUses(ctx)
 	before := r.last.Load().State

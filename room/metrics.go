@@ -22,7 +22,8 @@ var (
 			"and may still claim (pending), people called, passes claimed, used, expired, and inside, of which an order is "+
 			"expected.", []string{"room", "state"}, nil)
 	unitsDesc = prometheus.NewDesc("sluice_room_units",
-		"Units of a waiting room's sale, free and held. Missing while the stock is not known.",
+		"Units of a waiting room's sale: free, held by orders, and off_sale, of SKUs that are paused or closed. Missing "+
+			"while the stock is not known.",
 		[]string{"room", "state"}, nil)
 	mostDesc = prometheus.NewDesc("sluice_room_parked_limit",
 		"Requests of this instance that may wait for news: max_parked.",
@@ -74,7 +75,9 @@ func (r *Room) collect(ch chan<- prometheus.Metric) {
 	}
 	if s.Known {
 		gauge(unitsDesc, float64(s.Free), "free")
-		gauge(unitsDesc, float64(s.Held), "held")
+		held, offSale := r.Later(s)
+		gauge(unitsDesc, float64(held), "held")
+		gauge(unitsDesc, float64(offSale), "off_sale")
 	}
 	gauge(mostDesc, float64(r.most))
 	gauge(parkedDesc, float64(r.count()))

@@ -48,7 +48,7 @@ func TestMetrics_TellWhatCallingPeopleWaitsFor(t *testing.T) {
 	got := s.gauges(t)
 	for name, want := range map[string]float64{"sluice_room_people waiting": 1, "sluice_room_people pending": 2,
 		"sluice_room_people inside": 0, "sluice_room_units free": 2, "sluice_room_units held": 0,
-		"sluice_room_parked_limit": 100} {
+		"sluice_room_units off_sale": 0, "sluice_room_parked_limit": 100} {
 		if value, ok := got[name]; !ok || value != want {
 			t.Errorf("%s is %v, want %v", name, value, want)
 		}

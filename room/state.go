@@ -35,7 +35,7 @@ type State struct {
 	Stocked bool  // the room follows the stock of a sale
 	Known   bool  // Free and Held are known
 	Free    int64 // units that are not held
-	Held    int64 // units that are held and not decided
+	Held    int64 // units that may be sold later: held and not decided, or of SKUs that are paused or closed
 	Returns int64 // Unix ms: by then all held units are decided; 0 = not known
 
 	Rate    float64 // calls a second at most, by an operator; 0 = as configured

@@ -19,6 +19,7 @@ type KnownStock struct {
 	Epoch, Version int64  // sums over the SKUs: of a list, the higher epoch, then version, is newer
 	Free, Held     int64
 	Hold           time.Duration // for so long a unit is held at most
+	OffSale        int64         // of Held: units that no order holds, of SKUs that are paused or closed
 }
 
 // storeReading is what one tick has read, beside the state.

@@ -70,12 +70,12 @@ func TestStore_NewerStockWins(t *testing.T) {
 		told       KnownStock
 		free, held int64
 	}{
-		{KnownStock{true, "a", 1, 5, 10, 0, time.Minute}, 10, 0},
-		{KnownStock{true, "a", 1, 9, 0, 3, time.Minute}, 0, 3},
-		{KnownStock{true, "a", 1, 7, 4, 3, time.Minute}, 0, 3},
+		{KnownStock{true, "a", 1, 5, 10, 0, time.Minute, 0}, 10, 0},
+		{KnownStock{true, "a", 1, 9, 0, 3, time.Minute, 0}, 0, 3},
+		{KnownStock{true, "a", 1, 7, 4, 3, time.Minute, 0}, 0, 3},
 		{KnownStock{}, 0, 3},
-		{KnownStock{true, "a", 2, 1, 8, 0, time.Minute}, 8, 0},
-		{KnownStock{true, "b", 1, 1, 3, 0, time.Minute}, 3, 0}, // a SKU has left the sale
+		{KnownStock{true, "a", 2, 1, 8, 0, time.Minute, 0}, 8, 0},
+		{KnownStock{true, "b", 1, 1, 3, 0, time.Minute, 0}, 3, 0}, // a SKU has left the sale
 	} {
 		got := s.read(t, Rules{}, around(true), &c.told, nil).State
 		if got.Free != c.free || got.Held != c.held || !got.Known || (got.Returns > got.At) != (c.held > 0) {
@@ -206,7 +206,7 @@ func TestStore_ThresholdIsExact(t *testing.T) {
 func TestStore_TimesOfAClockThatRanAheadAreNotBelieved(t *testing.T) {
 	r := redistest.Start(t)
 	s := made(t, r, around(true))
-	told := KnownStock{true, "a", 1, 1, 0, 3, time.Minute}
+	told := KnownStock{true, "a", 1, 1, 0, 3, time.Minute, 0}
 	read := s.read(t, Rules{}, around(true), &told, nil)
 	if ok, err := s.Move(t.Context(), read.State, Move{Calls: 10, Serving: 10}, 0); err != nil || !ok {
 		t.Fatalf("moved %v, %v", ok, err)

@@ -142,9 +142,11 @@ await law("no name reorders what is shown", () => {
 });
 
 await law("a finding is translated with what it holds, and else stays as it is", () => {
-  const by = sorted({ "%d of %d up": "{2} 个中 {1} 个", "cannot reach %s; %s": "无法连接 {1}；{2}", "it is down (%s)": "不可用 ({1})", "upstream: %s": "上游：{1}" });
+  const by = sorted({ "%d of %d up": "{2} 个中 {1} 个", "cannot reach %s; %s": "无法连接 {1}；{2}", "it is down (%s)": "不可用 ({1})", "upstream: %s": "上游：{1}",
+    "%v; start it": "报错：{1}；请启动", "ask %s: %s": "访问 {=1} 时 {=2}", "%s, or %s": "{1} 或 {2}" });
   assert.equal(translated("upstream: 1 of 2 up", by), "上游：2 个中 1 个");
   assert.equal(translated("cannot reach redis.example:6379; 1 of 2 up", by), "无法连接 redis.example:6379；2 个中 1 个");
   assert.equal(translated("it is down (a.b)", by), "不可用 (a.b)");
   assert.equal(translated("something else", by), "something else");
+  assert.equal(translated("ask a:1: LOADING one, or 1 of 2 up; start it", by), "报错：访问 a:1 时 LOADING one, or 1 of 2 up；请启动");
 });

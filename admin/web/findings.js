@@ -1,5 +1,5 @@
 // Checks in Chinese: findings.zh.json has each format and its translation, with {1}, {2} … for the verbs, whose values are
-// translated, too.
+// translated, too. {=1} is a value as it is: the text of Redis.
 
 import { on, tell } from "./bus.js";
 import { has, language, say } from "./words.js";
@@ -33,7 +33,7 @@ export function translated(text, by, depth = 0) {
   if (depth === deepest) return text;
   for (const { is, says } of by) {
     const found = is.exec(text);
-    if (found) return says.replace(/\{(\d)\}/g, (_, n) => translated(found[n], by, depth + 1));
+    if (found) return says.replace(/\{(=?)(\d)\}/g, (_, verbatim, n) => (verbatim ? found[n] : translated(found[n], by, depth + 1)));
   }
   return text;
 }

@@ -23,6 +23,9 @@ func newDemo() *cobra.Command {
 			if o.Keep && !cmd.Flags().Changed("units") {
 				o.Units = 2000
 			}
+			if o.Room && !cmd.Flags().Changed("patience") {
+				o.GiveUpAfter = 2 * time.Minute // a room is over when its last unit is decided, and each call may take 5 s
+			}
 			if err := o.Check(); err != nil {
 				return cli.Misuse(cmd, err)
 			}
@@ -34,7 +37,7 @@ func newDemo() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&o.Shoppers, "shoppers", 2000, "how many shoppers order; with --keep in each minute, and 6000")
 	f.Int64Var(&o.Units, "units", 100, "how many units there are; with --keep 2000")
-	f.DurationVar(&o.GiveUpAfter, "patience", 20*time.Second, "after this time the last shopper gives up")
+	f.DurationVar(&o.GiveUpAfter, "patience", 20*time.Second, "after this time the last shopper gives up; with --room 2m")
 	cli.ChoiceFlag(cmd, f, &o.Gate, "gate",
 		"the gateway takes the units before it forwards (reserve), or the shop does (check)",
 		"reserve", "check")

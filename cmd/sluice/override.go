@@ -97,6 +97,9 @@ func (t *target) override(cmd *cobra.Command, p *period, in map[string]any) erro
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "override %s, %s: %s%s = %v until %s, then %v again\n", done.ID, scopeText(done.Scope), done.Key,
 		done.SKU, done.Value, done.Until.Local().Format(time.DateTime), done.Before)
+	if done.Already {
+		fmt.Fprintf(out, "nothing changes now: %v was in force already; the override keeps it until then\n", done.Value)
+	}
 	if done.TOML != "" {
 		fmt.Fprintf(out, "\nto keep it for good, in the file:\n%s", done.TOML)
 	}

@@ -66,7 +66,7 @@ func newRoomStatus(at *target) *cobra.Command {
 				return nil
 			}
 			rows := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-			fmt.Fprintln(rows, "NAME\tPHASE\tSTATE\tWAITING\tCALLED\tCLAIMED\tUSED\tEXPIRED\tFREE\tHELD")
+			fmt.Fprintln(rows, "NAME\tPHASE\tSTATE\tWAITING\tCALLED\tCLAIMED\tUSED\tEXPIRED\tFREE\tHELD\tOFF SALE")
 			for i := range all.Rooms {
 				printRoom(rows, &all.Rooms[i])
 			}
@@ -80,8 +80,8 @@ func printRoom(w io.Writer, r *admin.Room) {
 	if r.Free >= 0 {
 		free = strconv.FormatInt(r.Free, 10)
 	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d\n", r.Name, r.Phase, r.State, r.Waiting, r.Called, r.Claimed,
-		r.Used, r.Expired, free, r.Held)
+	fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%d\n", r.Name, r.Phase, r.State, r.Waiting, r.Called, r.Claimed,
+		r.Used, r.Expired, free, r.Held, r.OffSale)
 }
 
 // roomNames completes the name of a room.

@@ -92,8 +92,9 @@ func (t *target) open() (c adminclient.Client, done func(), err error) {
 // noStockHere says who knows a stock that is not in Redis.
 func noStockHere(file string, c *config.Config) error {
 	switch {
-	case c.Stock.Source == "off":
-		return fmt.Errorf("stock.source of %s is \"off\": no stock is kept", file)
+	case c.Stock.Source == "off" && c.Admin.Listen != "":
+		return fmt.Errorf("stock.source of %s is \"off\": no stock is kept, and only a running gateway knows its sales; add "+
+			"--admin %s", file, c.Admin.Listen)
 	case c.Admin.Listen == "":
 		return fmt.Errorf("stock.source of %s is %q, which only a running gateway knows, and its admin.listen is \"\": "+
 			"it cannot be asked", file, c.Stock.Source)

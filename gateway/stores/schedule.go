@@ -10,7 +10,6 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
 	"sluice/stockgate/sale"
 )
@@ -94,61 +93,32 @@ func OpenSchedule(c *config.Config, link *redisconn.Client, o sale.Options) (*sa
 	return b, nil
 }
 
-// Sales are the sales as the control API wants them. What is said of one is said of its SKUs' ledgers too, which know
-// who has won and must hear of it.
-type Sales struct {
-	Schedule *sale.Schedule
-	Ledgers  *Ledgers // nil = none
-}
+// Sales are the sales as the control API wants them.
+type Sales struct{ Schedule *sale.Schedule }
 
 // All implements admin.Sales.
 func (s Sales) All() (all []admin.Sale) {
 	all = []admin.Sale{}
 	for _, one := range s.Schedule.All() {
+		state := one.State
+		if one.Shut {
+			state = sale.Paused
+		}
 		all = append(all, admin.Sale{Name: one.Name, SKUs: one.SKUs, Starts: one.Starts, Ends: one.Ends,
-			State: one.State.String()})
+			State: state.String()})
 	}
 	return all
 }
 
-// Set implements admin.Sales. The board comes first, so that an instance hears of the whole sale at once.
+// Set implements admin.Sales.
 func (s Sales) Set(ctx context.Context, name, state string) error {
 	to := map[string]sale.State{"on": sale.On, "paused": sale.Paused, "ended": sale.Ended}[state]
-	if err := s.Schedule.Set(ctx, name, to); errors.Is(err, sale.ErrNoSale) {
+	err := s.Schedule.Set(ctx, name, to)
+	switch {
+	case errors.Is(err, sale.ErrNoSale):
 		return fmt.Errorf("sale %q %w", name, admin.ErrNotConfigured)
-	} else if errors.Is(err, sale.ErrEnded) {
+	case errors.Is(err, sale.ErrEnded):
 		return told{err, admin.ErrConflict}
-	} else if err != nil {
-		return err
 	}
-	if s.Ledgers == nil {
-		return nil
-	}
-	for _, one := range s.Schedule.All() {
-		if one.Name != name {
-			continue
-		}
-		for _, sku := range one.SKUs {
-			if !s.Schedule.Sells(name, sku) {
-				continue // its ledger serves another sale now
-			}
-			if err := s.setLedgerState(ctx, sku, ledger.State(state)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// setLedgerState brings one ledger along. One that is frozen stays so, and one that was ended by itself is not opened.
-func (s Sales) setLedgerState(ctx context.Context, sku string, to ledger.State) error {
-	now, ok, err := s.Ledgers.store.ReadStock(ctx, sku)
-	if err != nil {
-		return fmt.Errorf("the sale is %s, but not yet the ledger of %q: %w", to, sku, err)
-	}
-	if !ok || now.State != ledger.On && now.State != ledger.Paused || now.State == to && to != ledger.Paused {
-		return nil // one that an override pauses is said to be paused all the same: it must not open at its end
-	}
-	_, err = s.Ledgers.SetState(ctx, sku, string(to))
 	return err
 }

@@ -42,11 +42,7 @@ func Local(c *config.Config) (to Client, done func(), err error) {
 			return to, nil, err
 		}
 		opened = append(opened, func() error { board.Close(); return nil })
-		sales := stores.Sales{Schedule: board}
-		if l, ok := api.Ledgers.(*stores.Ledgers); ok {
-			sales.Ledgers = l
-		}
-		api.Sales = sales
+		api.Sales = stores.Sales{Schedule: board}
 	}
 	return inProcess(api.Handler()), done, nil
 }

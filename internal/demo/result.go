@@ -50,11 +50,15 @@ func (r Report) rowsOfRoom() []row {
 	m := r.Room
 	return []row{
 		{"joined before the start", count(m.Early)},
+		{"places given out", count(m.Joined)},
+		{"  to people who joined again", count(m.Joined - m.People)},
 		{"called", count(m.Called)},
 		{"  of the first half to join", fmt.Sprintf("%s of %s", count(m.CalledOf[0]), count(m.Half[0]))},
 		{"  of the second half", fmt.Sprintf("%s of %s", count(m.CalledOf[1]), count(m.Half[1]))},
+		{"  bought one", count(m.Bought)},
 		{"  did not come", count(m.Absent)},
-		{"  found nothing left", count(r.SoldOut - m.Over)},
+		{"  found nothing left", count(m.Nothing)},
+		{"  went home otherwise", count(m.Called - m.Bought - m.Absent - m.Nothing)},
 		{"were told of the end", count(m.Over)},
 		{"orders in the shop", fmt.Sprintf("%s of %s", count(r.totals().Orders), count(r.Shop.Units))},
 		{"  oversold", count(r.totals().Oversold)},

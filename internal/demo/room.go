@@ -54,14 +54,18 @@ func (r *Room) arrivals(n int) (all []time.Duration) {
 // RoomReport tells what became of the people of a room, counted apart from what the room says of itself.
 type RoomReport struct {
 	Phase  string // that it published last
-	Joined int64  // numbers that it has given out
+	Joined int64  // numbers that it has given out: one who was called and came too late joins again
+
+	People int64 // who have one of these numbers, or several
 
 	Early    int64    // people who joined before the start
 	Half     [2]int64 // of these: who joined in the first half of the time, and in the second
 	CalledOf [2]int64 // of these: who were called
 	Called   int64    // all who were called
+	Bought   int64    // of these: who went home with an order
 	Absent   int64    // of these: who did not come
-	Over     int64    // were told while waiting that the room is over
+	Nothing  int64    // of these: who found nothing left, or came too late and heard the end
+	Over     int64    // were told that the room is over, and never called
 	Unjust   int64    // calls while nothing was free
 	Wrong    int64    // people whom the record of the draw calls otherwise than the room did
 	Verified int64    // people whose place was computed from the record
@@ -106,14 +110,16 @@ func (s *roomSight) report() *RoomReport {
 	return &RoomReport{Phase: s.last.Phase, Joined: s.last.Issued, Unjust: s.unjust}
 }
 
-// watch reads the public document until ctx ends.
+// watch reads the public document until ctx ends, and once more then: the last people join just before the end.
 func (c Crowd) watch(ctx context.Context, seen *roomSight) {
-	periodic.After(ctx, lookEvery, func(ctx context.Context) {
+	look := func(ctx context.Context) {
 		var next sight
 		if text, err := c.fetch(ctx, ""); err == nil && json.Unmarshal(text, &next) == nil {
 			seen.see(next)
 		}
-	})
+	}
+	periodic.After(ctx, lookEvery, look)
+	look(context.WithoutCancel(ctx))
 }
 
 // fetch reads what the gateway publishes of the room.
@@ -133,7 +139,6 @@ func (c Crowd) fetch(ctx context.Context, what string) ([]byte, error) {
 
 // countOutcomes counts what became of all, and compares it with what the record of the draw alone says.
 func (c Crowd) countOutcomes(ctx context.Context, people *load.Crowd, r *RoomReport) {
-	r.Over = people.Counts().Room.Ended
 	record, err := c.fetch(context.WithoutCancel(ctx), "/draw")
 	r.Failed = err
 	for i := range c.Shoppers {
@@ -165,13 +170,18 @@ func (r *RoomReport) add(i, all int, outcome load.RoomOutcome, drawn bool) {
 	if i >= all/2 {
 		half = 1
 	}
+	called, home := outcome.Called, outcome.Home
 	for _, c := range []struct {
 		is bool
 		to *int64
 	}{
-		{drawn, &r.Early}, {drawn, &r.Half[half]}, {drawn && outcome.Called, &r.CalledOf[half]},
-		{outcome.Called, &r.Called}, {outcome.Called && absent(i), &r.Absent},
-		{!outcome.Called && outcome.Over == 0, &r.unaccountable},
+		{outcome.Joined != 0, &r.People},
+		{drawn, &r.Early}, {drawn, &r.Half[half]}, {drawn && called, &r.CalledOf[half]}, {called, &r.Called},
+		{called && (home == load.Bought || home == load.HadOne), &r.Bought},
+		{called && home == load.GaveUp && absent(i), &r.Absent},
+		{called && home == load.SoldOut, &r.Nothing},
+		{!called && home == load.SoldOut, &r.Over},
+		{!called && home != load.SoldOut, &r.unaccountable},
 	} {
 		if c.is {
 			*c.to++
@@ -200,5 +210,6 @@ func (r *RoomReport) check(complain func(wrong bool, format string, args ...any)
 	complain(r.Wrong != 0, "%d people were called otherwise than the record of the draw says", r.Wrong)
 	complain(r.bias() > mostBias, "of the first half %d of %d were called, and %d of %d of the second: that is no chance",
 		r.CalledOf[0], r.Half[0], r.CalledOf[1], r.Half[1])
-	complain(!interrupted && r.unaccountable != 0, "%d people were neither called nor heard the end", r.unaccountable)
+	complain(!interrupted && r.unaccountable != 0, "%d people were neither called nor heard the end while they waited "+
+		"(--patience)", r.unaccountable)
 }

@@ -66,11 +66,38 @@ func TestRoom_LatecomersAreNotWeighedAgainstTheDraw(t *testing.T) {
 	for i := range 1000 {
 		outcome := load.RoomOutcome{Joined: starts.UnixMilli() - 1, Called: i%5 == 0}
 		if i >= 500 { // the second half comes late, and no unit is left
-			outcome = load.RoomOutcome{Joined: starts.UnixMilli() + 1}
+			outcome = load.RoomOutcome{Joined: starts.UnixMilli() + 1, Home: load.SoldOut}
 		}
 		r.add(i, 1000, outcome, room.draws(outcome))
 	}
 	if r.Early != 500 || r.Half != [2]int64{500, 0} || r.bias() > mostBias {
 		t.Errorf("%d early, halves %v, bias %v", r.Early, r.Half, r.bias())
+	}
+}
+
+// Each person is called or told of the end, and each who is called goes home in one way: also a person who was
+// called, came too late, joined again and then heard the end.
+func TestRoomReport_CountsEachPersonOnce(t *testing.T) {
+	const joined, over = 1_800_000_000_000, 1_800_000_009_000
+	var r RoomReport
+	for i, outcome := range []load.RoomOutcome{
+		{Joined: joined, Called: true, Home: load.Bought},
+		{Joined: joined, Called: true, Home: load.HadOne},
+		{Joined: joined, Called: true, Home: load.SoldOut},             // ordered too late
+		{Joined: joined, Called: true, Home: load.SoldOut, Over: over}, // came too late
+		{Joined: joined, Called: true, Home: load.Rejected},
+		{Joined: joined, Home: load.SoldOut, Over: over},
+		{Joined: joined, Called: true, Home: load.GaveUp},              // is one of the absent
+		{Joined: joined, Called: true, Home: load.SoldOut, Over: over}, // likewise, asked too late and heard the end
+		{Home: load.GaveUp},
+	} {
+		if i == 6 {
+			i = absentOf20
+		}
+		r.add(i, 10, outcome, false)
+	}
+	got := [...]int64{r.People, r.Called, r.Bought, r.Absent, r.Nothing, r.Over, r.unaccountable}
+	if want := [...]int64{8, 7, 2, 1, 3, 1, 1}; got != want {
+		t.Errorf("people, called, bought, absent, nothing, over, unaccountable: %v, want %v", got, want)
 	}
 }

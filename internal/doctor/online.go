@@ -81,7 +81,7 @@ func (o *Report) tryLedgers(ctx context.Context, c *config.Config, way *rediscon
 	} else if cure := evictionRemedy(err); cure != "" {
 		o.Fail("redis", "%v; %s", err, cure)
 	} else {
-		o.Fail("redis", "%v", err)
+		o.Fail("redis", "%v; %s", err, redisconn.Remedy(err))
 		return nil
 	}
 	o.checkServers(ctx, c, way)
@@ -114,7 +114,7 @@ func (o *Report) TryAnyLedger(ctx context.Context, c *config.Config, l *stores.L
 	}
 	switch err := errors.Join(err, err2); {
 	case err != nil:
-		o.Fail("ledger", "%v", err)
+		o.Fail("ledger", "%v; %s", err, redisconn.Remedy(err))
 	case len(skus) == 0 && len(lost) > 0: // said
 	case len(skus) == 0:
 		o.Fail("ledger", "no SKU has one: every order would be rejected as unknown_sku; make one: %s", o.setCommand(c, "SKU"))
@@ -142,7 +142,7 @@ func (o *Report) TryLedger(ctx context.Context, c *config.Config, l *stores.Ledg
 		o.Fail("ledger", "%s has none: its orders would be rejected as unknown_sku; make it: %s; if it was ever sold: %s",
 			sku, o.setCommand(c, sku), ledger.RecoverLost(sku))
 	case err != nil:
-		o.Fail("ledger", "%s: %v", sku, err)
+		o.Fail("ledger", "%v; %s", err, redisconn.Remedy(err))
 	case s.Ledger.State == "frozen":
 		o.Fail("ledger", "%s; give it the orders that only the shop knows: sluice stock recover %s --from FILE --config %s",
 			sentence(s), Quoted(sku), Quoted(o.File))

@@ -31,7 +31,7 @@ func (o *Report) tryLayout(ctx context.Context, c *config.Config, r *stockgate.R
 	}
 	out := make([]layout.Reading, len(skus))
 	if err := r.Read(ctx, skus, out); err != nil {
-		o.Fail("layout", "%v", err)
+		o.Fail("layout", "%v; %s", err, redisconn.Remedy(err))
 		return
 	}
 	for i, sku := range skus {
@@ -91,7 +91,7 @@ func (k *shopKeys) tryAny(ctx context.Context, r *stockgate.Redis) {
 	all, err := r.List(ctx, few)
 	switch {
 	case err != nil:
-		k.Fail("layout", "%v", err)
+		k.Fail("layout", "%v; %s", err, redisconn.Remedy(err))
 	case len(all) == 0:
 		k.Warn("layout", "no key looks like %s: %s; or name a SKU with --sku", shown64(k.layout.Key("SKU")),
 			k.findNear(ctx, k.layout.Key("")))

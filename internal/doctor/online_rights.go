@@ -38,10 +38,10 @@ func (o *Report) tryRights(ctx context.Context, shop redisconn.Name, r *redis.Cl
 		// what it needs was denied before
 		case redis.HasErrorPrefix(err, "NOSCRIPT"), redis.HasErrorPrefix(err, "no such key"):
 		case errors.As(err, &reply):
-			o.Fail("rights", "%s: %v", words[0], err)
+			o.Fail("rights", "try %s: %v; %s", words[0], err, redisconn.Remedy(err))
 			return
 		default:
-			o.Fail("rights", "%v", err)
+			o.Fail("rights", "%v; %s", err, redisconn.Remedy(err))
 			return
 		}
 	}

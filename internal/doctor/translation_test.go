@@ -31,13 +31,16 @@ func TestFinding_HasATranslation(t *testing.T) {
 		if strings.Contains(says, "%s") {
 			t.Errorf("%q is written {1}, not %%s: %s", format, says)
 		}
-		for _, m := range regexp.MustCompile(`\{(\d)\}`).FindAllStringSubmatch(says, -1) {
+		for _, m := range regexp.MustCompile(`\{=?(\d)\}`).FindAllStringSubmatch(says, -1) {
 			if i, _ := strconv.Atoi(m[1]); i < 1 || i > n {
 				t.Errorf("%q has no value %s: %s", format, m[0], says)
 			}
 		}
 	}
 	formats := findingFormats(t, ".", "../../gateway")
+	for _, remedy := range remedies(t, "../../stockgate/redisconn/errors.go", "online.go") {
+		formats = append(formats, "%v; "+remedy)
+	}
 	var missing []string
 	for _, format := range formats {
 		plain := verb.ReplaceAllString(format, "")
@@ -49,6 +52,32 @@ func TestFinding_HasATranslation(t *testing.T) {
 	if len(formats) < 80 || len(missing) > 0 {
 		t.Errorf("%d of %d findings have no translation:\n%s", len(missing), len(formats), strings.Join(missing, "\n"))
 	}
+}
+
+// remedies are what Remedy and evictionRemedy of these files return: they follow the text of Redis.
+func remedies(t *testing.T, files ...string) (all []string) {
+	t.Helper()
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Name.Name != "Remedy" && f.Name.Name != "evictionRemedy" {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if r, ok := n.(*ast.ReturnStmt); ok && len(r.Results) == 1 {
+					if text, ok := constant(r.Results[0]); ok && text != "" {
+						all = append(all, text)
+					}
+				}
+				return true
+			})
+		}
+	}
+	return all
 }
 
 // findingFormats are the formats that the files of these folders give to OK, Warn and Fail, and what checks of

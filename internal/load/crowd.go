@@ -162,7 +162,7 @@ func New(p Plan) (*Crowd, error) {
 		counts: Counts{Rejected: map[string]int64{}, Unknown: map[string]int64{}, Status: map[int]int64{}},
 	}
 	if p.Room != "" {
-		c.outcomes = make([]RoomOutcome, len(p.Arrivals))
+		c.outcomes = slices.Repeat([]RoomOutcome{{Home: GaveUp}}, len(p.Arrivals))
 	}
 	for i, at := range p.Arrivals {
 		c.calendar.write(at, visit{shopper: int32(i), waits: p.Room != ""})
@@ -306,11 +306,11 @@ func (c *Crowd) order(ctx context.Context, l *connection, v due) {
 		if how == Bought {
 			c.Sure.Observe(at)
 		}
-		c.goHome(how)
+		c.goHome(v.shopper, how)
 	case !a.tellsNothing() || !c.plan.LookUp:
 		c.orderAgain(v.shopper, a.wait)
 	case a.link == "":
-		c.goHome(Unsure)
+		c.goHome(v.shopper, Unsure)
 	default:
 		c.links.Store(v.shopper, link{path: a.link})
 		c.lookUpAfter(v.shopper, time.Second)
@@ -379,14 +379,14 @@ func (c *Crowd) lookUp(ctx context.Context, l *connection, v due) {
 	switch {
 	case ok && a.state == "sold":
 		c.ended(of, func(n *Counts) { n.Delivered++ })
-		c.goHome(Bought)
+		c.goHome(v.shopper, Bought)
 	case ok && a.hasNoOrder():
 		c.ended(of, func(n *Counts) { n.Ended++ })
-		c.goHome(Rejected)
+		c.goHome(v.shopper, Rejected)
 	case of.accepted:
 		c.lookUpAfter(v.shopper, max(a.wait, time.Second))
 	case c.looked[v.shopper] >= maxLookups:
-		c.goHome(Unsure)
+		c.goHome(v.shopper, Unsure)
 	default:
 		c.lookUpAfter(v.shopper, time.Second<<min(c.looked[v.shopper], 3))
 	}
@@ -407,7 +407,7 @@ func (c *Crowd) lookUpAfter(shopper int32, pause time.Duration) {
 func (c *Crowd) orderAgain(shopper int32, told time.Duration) {
 	try := int(c.tried[shopper])
 	if c.plan.Tries > 0 && try >= c.plan.Tries {
-		c.goHome(GaveUp)
+		c.goHome(shopper, GaveUp)
 		return
 	}
 	c.visitAgain(visit{shopper: shopper}, c.plan.Pause(c.plan.First+int(shopper), try, told))
@@ -415,11 +415,14 @@ func (c *Crowd) orderAgain(shopper int32, told time.Duration) {
 
 func (c *Crowd) visitAgain(v visit, pause time.Duration) {
 	if !c.calendar.write(time.Since(c.start)+pause, v) {
-		c.goHome(GaveUp)
+		c.goHome(v.shopper, GaveUp)
 	}
 }
 
-func (c *Crowd) goHome(how Ending) {
+func (c *Crowd) goHome(shopper int32, how Ending) {
+	if c.outcomes != nil {
+		c.outcomes[shopper].Home = how
+	}
 	c.count(func(n *Counts) {
 		n.Home[how]++
 		if c.out--; c.out == 0 {

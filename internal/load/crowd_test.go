@@ -51,3 +51,34 @@ func TestCrowd_PeaksAndSumsOfASeries(t *testing.T) {
 		t.Errorf("sums %v", got)
 	}
 }
+
+// A shopper who is called and comes too late joins again. If the room is over then, the shopper was called, and is
+// counted once.
+func TestCrowd_ShopperWhoJoinsAgainIsOnePerson(t *testing.T) {
+	order := Order{Match: "POST /order/{sku}", ID: "1001", SKU: "$path_sku", User: "$cookie_uid", Names: "a"}
+	c, err := New(Plan{Arrivals: make([]time.Duration, 2), GiveUpAfter: time.Hour, Connections: 1, Room: "r", Order: order})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.start = time.Now()
+	for _, a := range []answer{
+		{state: "waiting", ticket: "1", clock: 1000},
+		{state: "missed", claimFrom: 2000, clock: 9000},
+		{state: "waiting", ticket: "2", clock: 9500},
+		{phase: "over", clock: 9900},
+	} {
+		stored, _ := c.seats.Load(int32(0))
+		s, _ := stored.(seat)
+		c.hear(0, s, a)
+	}
+	c.hear(1, seat{}, answer{state: "waiting", ticket: "3", clock: 1000})
+	c.hear(1, seat{ticket: "3"}, answer{phase: "over", clock: 9900})
+	want := RoomOutcome{Called: true, Home: SoldOut, Joined: 1000, Over: 9900}
+	if got := c.RoomOutcome(0); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if n := c.Counts(); n.Room.Joined != 2 || n.Room.Ended != 1 || n.Home[SoldOut] != 2 {
+		t.Errorf("%d joined, %d were told of the end, %d went home with nothing; want 2, 1, 2", n.Room.Joined, n.Room.Ended,
+			n.Home[SoldOut])
+	}
+}

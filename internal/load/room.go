@@ -8,17 +8,18 @@ import (
 
 // RoomCounts are what the crowd did and heard in a waiting room.
 type RoomCounts struct {
-	Joined int64 `json:"joined"`
-	Polls  int64 `json:"polls"` // requests at the room but for joins
+	Joined int64 `json:"joined"` // shoppers who got a number; who comes too late gets another, and counts once
+	Polls  int64 `json:"polls"`  // requests at the room but for joins
 	Passes int64 `json:"passes"`
-	Ended  int64 `json:"told_of_the_end"` // shoppers without a pass that were told that the room is over
+	Ended  int64 `json:"told_of_the_end"` // shoppers who were told that the room is over, and never called
 }
 
 // RoomOutcome is what one shopper heard in a waiting room.
 type RoomOutcome struct {
 	Called bool
-	Joined int64 // Unix ms by the gateway, when it told the shopper's number; 0 = it did not
-	Over   int64 // Unix ms, when the room was over for the shopper; 0 = the shopper did not hear of it
+	Home   Ending // how the shopper went home, in the end
+	Joined int64  // Unix ms by the gateway, when it told the shopper's number; 0 = it did not
+	Over   int64  // Unix ms, when the room was over for the shopper; 0 = the shopper did not hear of it
 }
 
 // RoomOutcome is that of a shopper, once the crowd has run. The first shopper is 0.
@@ -76,15 +77,11 @@ func (c *Crowd) hear(shopper int32, s seat, a answer) {
 			return
 		}
 		outcome.Over = time.Now().UnixMilli()
-		if how == SoldOut {
-			c.count(func(n *Counts) { n.Room.Ended++ })
-		}
-		c.goHome(how)
+		c.leaveRoom(shopper, how)
 		return
 	case a.phase == "over":
 		outcome.Over = a.clock
-		c.count(func(n *Counts) { n.Room.Ended++ })
-		c.goHome(SoldOut)
+		c.leaveRoom(shopper, SoldOut)
 		return
 	case a.pass != "":
 		c.count(func(n *Counts) { n.Room.Passes++ })
@@ -93,21 +90,29 @@ func (c *Crowd) hear(shopper int32, s seat, a answer) {
 		c.visitAgain(visit{shopper: shopper}, rand.N(time.Second)) // people take a while to press
 		return
 	case a.state == "called" && c.plan.Absent != nil && c.plan.Absent(c.plan.First+int(shopper)):
-		c.goHome(GaveUp)
+		c.goHome(shopper, GaveUp)
 		return
 	case a.state == "called":
 		s.called, a.poll = true, 0
 	case a.ticket != "":
-		c.count(func(n *Counts) { n.Room.Joined++ })
 		s = seat{ticket: a.ticket}
 		if outcome.Joined == 0 {
 			outcome.Joined = a.clock
+			c.count(func(n *Counts) { n.Room.Joined++ })
 		}
 	case a.state != "waiting": // it was called and came too late
 		s = seat{}
 	}
 	c.seats.Store(shopper, s)
 	c.waitAgain(shopper, a.poll)
+}
+
+// leaveRoom has a shopper go home because the room is over.
+func (c *Crowd) leaveRoom(shopper int32, how Ending) {
+	if how == SoldOut && !c.outcomes[shopper].Called {
+		c.count(func(n *Counts) { n.Room.Ended++ })
+	}
+	c.goHome(shopper, how)
 }
 
 func (c *Crowd) waitAgain(shopper int32, pause time.Duration) {

@@ -56,7 +56,7 @@ func (r *Store) listen(ctx context.Context, hear func(string, StockVersion), mis
 		return false
 	}
 	defer sub.Close()
-	defer context.AfterFunc(ctx, func() { sub.Close() })() // ends a read
+	ctx = redisconn.ClosedWith(ctx, ctx) // where it connects again
 	missed()
 	for tried := false; ; {
 		message, err := sub.ReceiveTimeout(ctx, subscriptionTimeout)
@@ -89,10 +89,10 @@ func timedOut(err error) bool {
 	return errors.As(err, &late) && late.Timeout()
 }
 
-// subscribe opens a connection for news alone.
-func (r *Store) subscribe(ctx context.Context) (sub *redis.PubSub, err error) {
-	err = r.link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		sub = c.Subscribe(ctx, r.news)
+// subscribe opens a connection for news alone, which is closed when listening ends.
+func (r *Store) subscribe(listening context.Context) (sub *redis.PubSub, err error) {
+	err = r.link.Do(listening, func(ctx context.Context, c *redis.Client) error {
+		sub = c.Subscribe(redisconn.ClosedWith(ctx, listening), r.news)
 		if _, err := sub.ReceiveTimeout(ctx, subscriptionTimeout); err != nil {
 			sub.Close()
 			return err

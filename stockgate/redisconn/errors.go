@@ -156,7 +156,15 @@ func Remedy(err error) string {
 	case strings.Contains(text, "WRONGPASS"), strings.Contains(text, "NOAUTH"),
 		strings.Contains(text, "without any password configured"):
 		return "correct stock.redis.username, and the password in the file of stock.redis.password_file"
-	case strings.Contains(text, "NOPERM"):
+	case strings.Contains(text, "READONLY"):
+		return "write the address of the master into stock.redis.addresses"
+	case strings.Contains(text, "OOM command"):
+		return "raise maxmemory in redis.conf, and for now: redis-cli CONFIG SET maxmemory"
+	case strings.Contains(text, "MISCONF"):
+		return "give Redis a disk that it can write to: its log names the cause"
+	case strings.Contains(text, "LOADING"):
+		return "wait until Redis has loaded what it keeps on disk"
+	case strings.Contains(text, "NOPERM"), strings.Contains(text, "can't run this command"):
 		return "permit this user's commands and keys: docs/redis.md lists them"
 	case strings.Contains(text, "dial unix") && strings.Contains(text, "permission denied"):
 		return "let the user that runs sluice use the socket: unixsocketperm in redis.conf, and the group of its folder"

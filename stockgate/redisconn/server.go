@@ -204,21 +204,22 @@ func (s *server) connect(ahead int) *session {
 		o.MinIdleConns = ahead
 	}
 	o.OnConnect = func(ctx context.Context, c *redis.Conn) error { return s.greet(ctx, on, c) }
-	if s.locate != nil {
-		dial := o.Dialer
-		if dial == nil {
-			dial = redis.NewDialer(&o)
-		}
-		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
-			address, err := s.locate(ctx)
-			if err != nil {
+	dial := o.Dialer
+	if dial == nil {
+		dial = redis.NewDialer(&o)
+	}
+	o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if s.locate != nil {
+			var err error
+			if address, err = s.locate(ctx); err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
 			}
 			if !on.address.CompareAndSwap(nil, &address) && *on.address.Load() != address {
 				return nil, errAnotherServer
 			}
-			return dial(ctx, network, address)
 		}
+		conn, err := dial(ctx, network, address)
+		return boundTo(ctx, conn), err
 	}
 	on.client = redis.NewClient(&o)
 	on.client.AddHook(hooks{on.client})

@@ -4,32 +4,66 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/redisconn"
 )
 
-// What operators have said lies in one hash. The name of a sale -> "on AT START" or "paused AT START". AT is when it was
-// said (Unix ms): the later word counts, so that a Redis that has lost the last one, in a fail-over, says nothing new.
-// START is when the sale starts of which it was said (Unix ns): the word also counts when that is moved, and no more once
-// the sale has ended. "START NAME" -> "ended AT": the sale of this name that starts then has ended for good. Another sale
-// may have its name one day. A missing word is none.
+// What operators have said lies in one hash: "START NAME" -> "STATE AT". START is when the sale of that name starts of
+// which it was said (Unix ns), AT when it was said (Unix ms). Of several words on a sale an end counts, else the latest:
+// so a Redis that has lost the last one, in a fail-over, says nothing new.
 
 // override is what an operator has said.
 type override struct {
 	to State
-	at int64 // Unix ms of the shared clock; 0 = no override
+	at int64 // Unix ms of the shared clock; 0 = nothing was said
+}
+
+// beats reports whether o counts where both were said.
+func (o override) beats(other override) bool {
+	if (o.to == Ended) != (other.to == Ended) {
+		return o.to == Ended
+	}
+	return o.at > other.at
+}
+
+// word is an override as Redis has it.
+type word struct {
+	start int64
+	name  string
+	override
+}
+
+func (w word) field() string { return fmt.Sprintf("%d %s", w.start, w.name) }
+
+// wordOf reads a field of the hash; ok is false for what no instance has written.
+func wordOf(field, value string) (w word, ok bool) {
+	start, name, _ := strings.Cut(field, " ")
+	state, at, _ := strings.Cut(value, " ")
+	w.start, _ = strconv.ParseInt(start, 10, 64)
+	w.at, _ = strconv.ParseInt(at, 10, 64)
+	for _, w.to = range []State{On, Paused, Ended} {
+		if w.name = name; w.to.String() == state {
+			return w, w.start != 0 && w.at != 0
+		}
+	}
+	return w, false
 }
 
 // Why an operator's word is not taken.
 var (
 	ErrNoSale = errors.New("no such sale")
-	ErrEnded  = errors.New("it has ended, and does not open again; write a new [[sale]] with another start, and open its " +
-		"ledgers by sluice stock resume SKU")
+	ErrEnded  = errors.New("it has ended, and does not open again; write a [[sale]] with another name, or with a start " +
+		"that is still to come")
 )
+
+// forgetAfter is for how long a word is kept that is of no sale any more.
+const forgetAfter = 90 * 24 * time.Hour
 
 // Set says for all instances where a sale stands from now on: On, Paused, or Ended for good. This one knows it at once,
 // the others with their next beats.
@@ -40,19 +74,39 @@ func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 	if s == nil {
 		return fmt.Errorf("%s %q: %w", to, name, ErrNoSale)
 	}
-	if to != Ended && s.ended() {
+	if to != Ended && s.at(b.Time(b.o.Now()), false).State == Ended {
 		return fmt.Errorf("%s %q: %w", to, name, ErrEnded)
 	}
 	said := override{to, max(b.Wall().UnixMilli(), s.saidAt+1)}
 	if b.link != nil {
 		err := b.link.To(b.wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-			return c.HSet(ctx, b.wordsKey, s.word(said)).Err()
+			return b.write(ctx, c, s, said)
 		}, redisconn.Unanswered)
 		if err != nil {
 			return fmt.Errorf("%s %q: %w", to, name, err)
 		}
 	}
 	s.applyOverride(said, b)
+	return nil
+}
+
+// write writes a word on s, and removes those that are old and of no sale any more.
+func (b *Schedule) write(ctx context.Context, c *redis.Client, s *saleState, said override) error {
+	w := word{s.starts, s.Name, said}
+	if err := c.HSet(ctx, b.wordsKey, w.field(), fmt.Sprintf("%s %d", w.to, w.at)).Err(); err != nil {
+		return fmt.Errorf("write %s: %w", b.wordsKey, err)
+	}
+	all, err := c.HGetAll(ctx, b.wordsKey).Result()
+	if err != nil {
+		return nil //nolint:nilerr // what was to be written is
+	}
+	old := b.Wall().Add(-forgetAfter).UnixMilli()
+	for field, value := range all {
+		w, ok := wordOf(field, value)
+		if ok && w.at < old && !slices.ContainsFunc(b.plan.Load().all, func(s *saleState) bool { return s.heeds(w) }) {
+			_ = c.HDel(ctx, b.wordsKey, field).Err() // else the next word removes it
+		}
+	}
 	return nil
 }
 
@@ -65,18 +119,15 @@ func (p *plan) saleNamed(name string) *saleState {
 	return nil
 }
 
-func (s *saleState) ended() bool { return State(s.said.Load()) == Ended }
-
-// word is the field and the value of a word.
-func (s *saleState) word(w override) []string {
-	if w.to == Ended {
-		return []string{s.endField(), fmt.Sprintf("ended %d", w.at)}
-	}
-	return []string{s.Name, fmt.Sprintf("%s %d %d", w.to, w.at, s.starts)}
+// heeds reports whether a word is of this sale: of its start, or said within its hours, whatever start the file of the
+// one who said it had.
+func (s *saleState) heeds(w word) bool {
+	at := w.at * int64(time.Millisecond)
+	return w.name == s.Name && (w.start == s.starts || s.starts <= at && at < s.ends)
 }
 
-// endField has the word that this sale has ended, and no other of its name.
-func (s *saleState) endField() string { return strconv.FormatInt(s.starts, 10) + " " + s.Name }
+// known is what counts of what was said.
+func (s *saleState) known() override { return override{State(s.said.Load()), s.saidAt} }
 
 // applyOverride takes in what an operator said. mu is held.
 func (s *saleState) applyOverride(w override, b *Schedule) {
@@ -106,71 +157,42 @@ func (b *Schedule) update(ctx context.Context, p *plan) {
 		b.logTransitions(p)
 		return
 	}
-	began := b.o.Now()
-	unix, words, err := b.readRedis(ctx, p)
+	err := b.link.To(b.wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		return b.exchange(ctx, c, p)
+	}, redisconn.Unanswered)
 	if ctx.Err() != nil {
 		return
 	}
 	b.beats.Record(err)
-	switch {
-	case err == nil:
-		b.updateClock(unix, began, b.o.Now())
-		for _, s := range p.all {
-			if w, ok := s.read(words); ok && (w.to == Ended || w.at >= s.saidAt && !s.ended()) {
-				s.applyOverride(w, b)
-			}
-		}
-	case b.clock.Error == 0:
+	if err != nil && b.clock.Error == 0 {
 		b.useLocalClock()
 	}
 	b.logTransitions(p)
 }
 
-// read understands the words on a sale. An end counts more than any other word. ok is false where there is none.
-func (s *saleState) read(words map[string]string) (w override, ok bool) {
-	text, ended := words[s.endField()]
-	if !ended {
-		text = words[s.Name]
+// exchange reads Redis' clock and its words in one round trip, and writes those that Redis has lost.
+func (b *Schedule) exchange(ctx context.Context, c *redis.Client, p *plan) error {
+	began := b.o.Now()
+	pipe := c.Pipeline()
+	at, all := pipe.Time(ctx), pipe.HGetAll(ctx, b.wordsKey)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("read %s: %w", b.wordsKey, err)
 	}
-	said, rest, _ := strings.Cut(text, " ")
-	at, start, _ := strings.Cut(rest, " ")
-	w.at, _ = strconv.ParseInt(at, 10, 64) // one without a time is older than any
-	_, past := words[start+" "+s.Name]
-	switch {
-	case ended:
-		w.to = Ended
-	case past:
-		return override{}, false
-	case said == "paused":
-		w.to = Paused
-	case said != "on":
-		return override{}, false
-	}
-	return w, true
-}
-
-// readRedis makes the round trip of one beat: two when a Redis that has lost its words must be told again.
-func (b *Schedule) readRedis(ctx context.Context, p *plan) (unix int64, words map[string]string, err error) {
-	err = b.link.To(b.wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		pipe := c.Pipeline()
-		at, said := pipe.Time(ctx), pipe.HGetAll(ctx, b.wordsKey)
-		if _, err := pipe.Exec(ctx); err != nil {
-			return fmt.Errorf("read %s: %w", b.wordsKey, err)
-		}
-		unix, words = at.Val().UnixNano(), said.Val()
-		return b.restoreOverrides(ctx, c, p, words)
-	}, redisconn.Unanswered)
-	return unix, words, err
-}
-
-// restoreOverrides says again what Redis has forgotten: a sale that is paused stays so, and one that has ended, too.
-func (b *Schedule) restoreOverrides(ctx context.Context, c *redis.Client, p *plan, words map[string]string) error {
-	for _, s := range p.all {
-		w, _ := s.read(words)
-		if s.ended() && w.to != Ended || !s.ended() && w.to != Ended && w.at < s.saidAt {
-			if err := c.HSet(ctx, b.wordsKey, s.word(override{State(s.said.Load()), s.saidAt})).Err(); err != nil {
-				return fmt.Errorf("write %s: %w", b.wordsKey, err)
+	b.updateClock(at.Val().UnixNano(), began, b.o.Now())
+	said := map[*saleState]override{}
+	for field, value := range all.Val() {
+		w, ok := wordOf(field, value)
+		for _, s := range p.all {
+			if ok && s.heeds(w) && w.beats(said[s]) {
+				said[s] = w.override
 			}
+		}
+	}
+	for _, s := range p.all {
+		if known := s.known(); !known.beats(said[s]) {
+			s.applyOverride(said[s], b)
+		} else if err := b.write(ctx, c, s, known); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -181,13 +203,15 @@ type SaleStatus struct {
 	Sale
 	State State
 	Begun bool // on this instance
+	Shut  bool // of Waiting: an operator has paused it, so that it does not open by itself
 }
 
 // All lists the sales as they stand, in the order of the configuration.
 func (b *Schedule) All() []SaleStatus {
 	all, at := []SaleStatus{}, b.Time(b.o.Now())
 	for _, s := range b.plan.Load().all {
-		all = append(all, SaleStatus{s.Sale, s.at(at, b.wrong.Load()).State, s.begun.Load()})
+		p := s.at(at, b.wrong.Load())
+		all = append(all, SaleStatus{s.Sale, p.State, p.Begun, p.State == Waiting && State(s.said.Load()) == Paused})
 	}
 	return all
 }

@@ -2,6 +2,8 @@ package sale
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +24,12 @@ func running(names ...string) (sales []Sale) {
 func is(b *Schedule, sku string, want reject.Reason) bool {
 	reason, _ := b.Closed(b.o.Now(), []byte(sku), false)
 	return reason == want
+}
+
+// said is the one word that Redis has.
+func said(t *testing.T, r *redistest.Server) string {
+	t.Helper()
+	return strings.Join(r.Client.HVals(t.Context(), "sluice:shop:sales").Val(), ", ")
 }
 
 func TestOverride_OperatorsWordReachesEveryInstance(t *testing.T) {
@@ -52,7 +60,7 @@ func TestOverride_OperatorsWordReachesEveryInstance(t *testing.T) {
 		t.Error("who comes later does not know it from the beginning")
 	}
 	again := sales[0]
-	again.Starts = again.Starts.Add(time.Second)
+	again.Starts = time.Now()
 	if next := instance(t, r, 0, again); !is(next, "sku-a", reject.Admitted) {
 		t.Error("another sale of the same name is ended too")
 	}
@@ -88,7 +96,7 @@ func TestOverride_RedisThatForgotIsReminded(t *testing.T) {
 	r.Client.FlushAll(t.Context())
 	testkit.Eventually(t, "it is told again",
 		func() bool {
-			return strings.HasPrefix(r.Client.HGet(t.Context(), "sluice:shop:sales", "a").Val(), "paused ")
+			return strings.HasPrefix(said(t, r), "paused ")
 		})
 	if late := instance(t, r, 0, sales...); !is(late, "sku-a", reject.Paused) || !is(b, "sku-a", reject.Paused) {
 		t.Error("the pause is forgotten")
@@ -123,10 +131,10 @@ func TestOverride_OlderWordIsNotHeardAgain(t *testing.T) {
 				})
 			}
 		}
-		last := r.Client.HGet(t.Context(), "sluice:shop:sales", "a").Val()
+		last := said(t, r)
 		r.Client.Rename(t.Context(), "before", "sluice:shop:sales") // a fail-over has lost the last word
 		testkit.Eventually(t, "it is told again",
-			func() bool { return r.Client.HGet(t.Context(), "sluice:shop:sales", "a").Val() == last })
+			func() bool { return said(t, r) == last })
 		if got := b.All()[0].State; got != steps[1] {
 			t.Errorf("%v, then %v: %v", steps[0], steps[1], got)
 		}
@@ -149,62 +157,122 @@ func TestOverride_SaleIsNotToldOfBeforeItsWordIsRead(t *testing.T) {
 	}
 }
 
-// Two instances have different starts of one sale. An end of one start is final, and is neither taken back nor does it
-// replace what was said of the other start.
-func TestOverride_EndIsOfOneStartAndFinal(t *testing.T) {
+// The start of a sale is corrected, and one instance has the former file. What is said within the hours that both have
+// reaches both, and an end is final.
+func TestOverride_ReachesInstancesWithAnotherStart(t *testing.T) {
 	r := redistest.Start(t)
 	sales, other := running("a"), running("a")
 	other[0].Starts = other[0].Starts.Add(time.Second)
 	first, second := instance(t, r, 0, sales...), instance(t, r, 0, other...)
-	say := func(b *Schedule, to State) {
-		t.Helper()
-		if err := b.Set(t.Context(), "a", to); err != nil {
-			t.Fatal(err)
-		}
+	beat := func() {
 		for range 3 {
 			second.beat(t.Context())
 			first.beat(t.Context())
 		}
 	}
-	state := func(b *Schedule) State { return b.All()[0].State }
-	say(first, Paused)
-	say(second, Ended)
-	if again := instance(t, r, 0, sales...); state(again) != Paused || state(first) != Paused {
-		t.Errorf("paused, and the sale of another start ended: %v, a new instance %v", state(first), state(again))
-	}
-	say(first, Ended)
-	writes := r.Calls("hset")
-	for range 3 {
-		second.beat(t.Context())
-		first.beat(t.Context())
-	}
-	if n := r.Calls("hset") - writes; n != 0 {
-		t.Errorf("words were written %d times more", n)
-	}
-	for _, b := range []*Schedule{instance(t, r, 0, sales...), instance(t, r, 0, other...), first, second} {
-		if state(b) != Ended {
-			t.Errorf("both were ended: %v", state(b))
+	for i, to := range []State{Paused, On, Paused, Ended} {
+		if err := []*Schedule{first, second}[i%2].Set(t.Context(), "a", to); err != nil {
+			t.Fatal(err)
+		}
+		beat()
+		for _, b := range []*Schedule{first, second, instance(t, r, 0, sales...), instance(t, r, 0, other...)} {
+			if got := b.All()[0].State; got != to {
+				t.Errorf("%v was said: %v", to, got)
+			}
 		}
 	}
-	if err := first.Set(t.Context(), "a", On); !errors.Is(err, ErrEnded) {
-		t.Errorf("an ended sale was resumed: %v", err)
+	writes := r.Calls("hset")
+	if beat(); r.Calls("hset") != writes {
+		t.Errorf("words were written %d times more", r.Calls("hset")-writes)
+	}
+	for _, b := range []*Schedule{first, second} {
+		if err := b.Set(t.Context(), "a", On); !errors.Is(err, ErrEnded) {
+			t.Errorf("an ended sale was resumed: %v", err)
+		}
 	}
 }
 
-// A sale is paused and then ended, and another sale gets its name. It opens, also on an instance that starts anew.
-func TestOverride_NextSaleOfANameIsNotPausedByTheLastOne(t *testing.T) {
+// A sale that is paused stays so where it is moved before it is over.
+func TestOverride_PauseOfASaleThatIsMovedIsKept(t *testing.T) {
 	r := redistest.Start(t)
-	b := instance(t, r, 0, running("a")...)
-	for _, to := range []State{Paused, Ended} {
-		if err := b.Set(t.Context(), "a", to); err != nil {
-			t.Fatal(err)
+	sales := running("a")
+	b := instance(t, r, 0, sales...)
+	if err := b.Set(t.Context(), "a", Paused); err != nil {
+		t.Fatal(err)
+	}
+	for _, starts := range []time.Duration{-30 * time.Second, 10 * time.Minute} {
+		sales[0].Starts = time.Now().Add(starts)
+		b.Use(sales)
+		b.beat(t.Context())
+		for _, one := range []*Schedule{b, instance(t, r, 0, sales...)} {
+			if got := one.All()[0]; got.State != Paused && !got.Shut {
+				t.Errorf("moved by %v: %v", starts, got.State)
+			}
 		}
 	}
-	next := running("a")
-	next[0].Starts = next[0].Starts.Add(time.Second)
-	b.Use(next)
-	b.beat(t.Context())
-	if again := instance(t, r, 0, next...); !is(b, "sku-a", reject.Admitted) || !is(again, "sku-a", reject.Admitted) {
-		t.Errorf("%v, a new instance %v", b.All()[0].State, again.All()[0].State)
+}
+
+// Words that are of no sale any more are removed, after a time.
+func TestOverride_OldWordsAreRemoved(t *testing.T) {
+	r := redistest.Start(t)
+	sales := running("a")
+	now, ago := time.Now(), time.Now().Add(-2*forgetAfter)
+	field := func(starts time.Time, name string) string { return word{start: starts.UnixNano(), name: name}.field() }
+	words := map[string]string{
+		field(ago, "old"):              fmt.Sprint("ended ", ago.UnixMilli()),
+		field(now, "b"):                fmt.Sprint("paused ", now.UnixMilli()),
+		field(sales[0].Starts, "a"):    fmt.Sprint("paused ", ago.UnixMilli()),
+		field(ago, "a"):                fmt.Sprint("paused ", ago.UnixMilli()),
+		"what no instance has written": "stays",
+	}
+	r.Client.HSet(t.Context(), "sluice:shop:sales", words)
+	b := instance(t, r, 0, sales...)
+	if got := b.All()[0].State; got != Paused {
+		t.Errorf("it was paused long ago: %v", got)
+	}
+	if err := b.Set(t.Context(), "a", Ended); err != nil {
+		t.Fatal(err)
+	}
+	left := r.Client.HKeys(t.Context(), "sluice:shop:sales").Val()
+	slices.Sort(left)
+	want := []string{field(sales[0].Starts, "a"), field(now, "b"), "what no instance has written"}
+	slices.Sort(want)
+	if !slices.Equal(left, want) {
+		t.Errorf("left are %q, want %q", left, want)
+	}
+}
+
+// A sale is paused, and then it ends. The next one of its name opens, also on an instance that starts anew.
+func TestOverride_NextSaleOfANameIsNotPausedByTheLastOne(t *testing.T) {
+	for how, end := range map[string]func(*testing.T, *Schedule, []Sale){
+		"by an operator": func(t *testing.T, b *Schedule, _ []Sale) {
+			testkit.Check(t, b.Set(t.Context(), "a", Ended))
+		},
+		"by its time": func(_ *testing.T, b *Schedule, sales []Sale) {
+			sales[0].Ends = time.Now().Add(-time.Millisecond)
+			b.Use(sales)
+		},
+		"after it was moved": func(t *testing.T, b *Schedule, sales []Sale) {
+			sales[0].Starts = sales[0].Starts.Add(time.Second)
+			b.Use(sales)
+			testkit.Check(t, b.Set(t.Context(), "a", Ended))
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			r := redistest.Start(t)
+			sales := running("a")
+			b := instance(t, r, 0, sales...)
+			testkit.Check(t, b.Set(t.Context(), "a", Paused))
+			end(t, b, sales)
+			if got := b.All()[0].State; got != Ended {
+				t.Fatalf("it is %v", got)
+			}
+			next := running("a")
+			next[0].Starts = time.Now().Add(100 * time.Millisecond)
+			b.Use(next)
+			for _, one := range []*Schedule{b, instance(t, r, 0, next...)} {
+				testkit.Eventually(t, "it opens", func() bool { return is(one, "sku-a", reject.Admitted) })
+			}
+		})
 	}
 }

@@ -30,6 +30,7 @@ type Phase struct {
 	Closes int64         // Unix ms
 	Wait   time.Duration // until it opens, of Waiting
 	Begun  bool          // on this instance, while the clocks agreed
+	Doubt  bool          // Paused, since the clocks do not agree
 	pass   bool
 }
 
@@ -50,8 +51,8 @@ type saleState struct {
 	over   atomic.Bool   // the log has said so
 }
 
-// Use takes other sales from now on. Of those that are there already by their names it keeps what operators said, and
-// of those that begin when they did that they have begun. Redis is asked before: no request is decided by a clock or a
+// Use takes other sales from now on. Of those that are there already by their names it keeps what operators said, also
+// where one that is not over is moved, and of those that begin when they did that they have begun. Redis is asked before: no request is decided by a clock or a
 // word that it was not read at. It waits for Redis no longer than for three round trips.
 func (b *Schedule) Use(sales []Sale) {
 	b.mu.Lock()
@@ -66,12 +67,10 @@ func (b *Schedule) Use(sales []Sale) {
 	for _, one := range sales {
 		s := &saleState{Sale: one, starts: one.Starts.UnixNano(), ends: one.Ends.UnixNano()}
 		if old := before[one.Name]; old != nil {
-			s.said.Store(old.said.Load())
-			s.saidAt = old.saidAt
 			s.begun.Store(old.begun.Load() && old.starts == s.starts)
-			if old.starts != s.starts && old.said.Load() == uint32(Ended) {
-				s.said.Store(uint32(On)) // it was another sale that was ended
-				s.saidAt = 0
+			if known := old.known(); s.heeds(word{old.starts, old.Name, known}) || known.to != Ended && b.Time(b.o.Now()) < old.ends {
+				s.said.Store(uint32(known.to))
+				s.saidAt = known.at
 			}
 		}
 		next.all = append(next.all, s)
@@ -133,8 +132,8 @@ func (s *saleState) at(at int64, wrong bool) Phase {
 			p.State = Waiting
 		}
 		p.Wait = time.Duration(s.starts - at)
-	case p.State == On && wrong && !s.begun.Load():
-		p.State = Paused
+	case p.State == On && wrong && !p.Begun:
+		p.State, p.Doubt = Paused, true
 	}
 	return p
 }

@@ -98,11 +98,17 @@ func TestPlan_ReloadKeepsWhatOperatorsSaidOfASaleAndNotOfAnotherOfItsName(t *tes
 	if reason, _ := b.Closed(0, []byte("1001"), false); reason != reject.Ended {
 		t.Errorf("read again: %v", reason)
 	}
-	later := eleven()
-	later.Starts = later.Starts.Add(-time.Minute)
-	b.Use([]Sale{later})
-	if reason, _ := b.Closed(0, []byte("1001"), false); reason != reject.Admitted {
-		t.Errorf("another start: %v", reason)
+	corrected, next := eleven(), eleven()
+	corrected.Starts = corrected.Starts.Add(-time.Minute)
+	next.Starts = next.Starts.Add(time.Minute)
+	for _, tt := range []struct {
+		sale Sale
+		want reject.Reason
+	}{{corrected, reject.Ended}, {next, reject.NotStarted}} {
+		b.Use([]Sale{tt.sale})
+		if reason, _ := b.Closed(0, []byte("1001"), true); reason != tt.want {
+			t.Errorf("start at %v: %v, want %v", tt.sale.Starts, reason, tt.want)
+		}
 	}
 }
 

@@ -153,7 +153,7 @@ func (w *Writer) fillOne(ctx context.Context, s *SaleStatus, sku string, units i
 }
 
 // writeStatus writes the status of each SKU whose sale has opened or closed; while the clocks differ, only of sales that
-// have begun. A sale that has not begun closes what was written here. What another instance has opened it closes only
+// have begun or that it has opened. A sale that has not begun closes what was written here. What another instance has opened it closes only
 // once none has kept it open for a while: that one may have a later file.
 func (w *Writer) writeStatus(ctx context.Context) {
 	defer w.report()
@@ -180,7 +180,7 @@ func (w *Writer) writeStatus(ctx context.Context) {
 			if shared {
 				first = s.SKUs[0]
 			}
-			if p, ok := w.schedule.Phase([]byte(sku)); ok && (p.Begun || !wrong || w.open[first].open) {
+			if p, ok := w.schedule.Phase([]byte(sku)); ok && !p.Doubt && (p.Begun || !wrong || w.open[first].open) {
 				skus[first], sharing[first] = p, append(sharing[first], sku)
 			}
 		}

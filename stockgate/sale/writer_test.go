@@ -231,6 +231,23 @@ func TestStatus_SaleEndsWhileTheClocksDiffer(t *testing.T) {
 	b.soon("it is over", func() bool { return b.status() == "0" })
 }
 
+// Another sale follows at once while the clocks differ. It is paused here, and may have begun on other instances.
+func TestStatus_OfASaleThatIsInDoubtStays(t *testing.T) {
+	s, turn := redistest.StartWithClock(t)
+	b := booksOn(t, s, Writes{Status: true})
+	board, _ := b.run(selling("today", -time.Hour, time.Hour), selling("tonight", day, day+time.Hour))
+	b.soon("it is on sale", func() bool { return b.status() == "1" })
+	turn(3 * time.Second)
+	b.soon("the clocks differ", func() bool { _, wrong := board.Skew(); return wrong })
+	board.Use([]Sale{selling("today", -time.Hour, -time.Second), selling("tonight", -time.Second, time.Hour)})
+	if p, _ := board.Phase([]byte("x")); p.Sale != "tonight" || p.State != Paused {
+		t.Fatalf("%+v", p)
+	}
+	if looks(); b.status() != "1" {
+		t.Errorf("the status is %q", b.status())
+	}
+}
+
 func TestStock_IsWrittenOnceForASaleWhateverItsHoursBecome(t *testing.T) {
 	b := openBooks(t, Writes{Stock: map[string]map[string]int{"today": {"x": 5}, "tomorrow": {"x": 7}}})
 	board, w := b.run(selling("today", time.Hour, 2*time.Hour), selling("tomorrow", day, day+time.Hour))
