@@ -12,6 +12,7 @@ import (
 	"sluice/config"
 	"sluice/gateway/stores"
 	"sluice/internal/periodic"
+	"sluice/room"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/sale"
 )
@@ -140,8 +141,8 @@ func (o *ledgerOpener) compare(now int64, name, sku string, told saleHours) stri
 	text := ""
 	if now-other.since >= otherFor {
 		text = fmt.Sprintf("the ledger of %q sells from %s, and [[sale]] %q of this instance says from %s: another instance "+
-			"has told it other hours: make the files the same, and restart this instance", sku, hoursText(h.Opens, h.Closes),
-			name, hoursText(told.opens, told.closes))
+			"has told it other hours: make the files the same, and restart this instance", sku, room.HoursText(h.Opens, h.Closes),
+			name, room.HoursText(told.opens, told.closes))
 		if !other.logged {
 			other.logged = true
 			o.log.Warn("sale: " + text)
@@ -149,17 +150,6 @@ func (o *ledgerOpener) compare(now int64, name, sku string, told saleHours) stri
 	}
 	o.others[sku] = other
 	return text
-}
-
-// hoursText shows hours, in Unix ms; 0 = no such bound.
-func hoursText(opens, closes int64) string {
-	text := func(ms int64) string {
-		if ms == 0 {
-			return "no bound"
-		}
-		return time.UnixMilli(ms).UTC().Format(time.RFC3339)
-	}
-	return text(opens) + " to " + text(closes)
 }
 
 // open says its hours to the ledger of sku, and makes it where it is time to.
@@ -198,7 +188,7 @@ func (o *ledgerOpener) open(ctx context.Context, c *config.Config, s *config.Sal
 	if err == nil {
 		if was := o.written[sku]; was.epoch > 0 && was.epoch < has.Epoch {
 			o.log.Info("sale: the ledger has a new epoch, and was told its hours again", "sale", s.Name, "sku", sku, "epoch",
-				has.Epoch, "hours", hoursText(p.Opens, p.Closes))
+				has.Epoch, "hours", room.HoursText(p.Opens, p.Closes))
 		}
 		// A ledger that is behind what was seen of it begins a later epoch when it opens.
 		o.written[sku] = writtenHours{saleHours{p.Opens, p.Closes, units, limit}, max(has.Epoch, o.seenEpoch(sku))}

@@ -109,8 +109,8 @@ func (g *Gateway) replicaCheck() (string, admin.Health) {
 	return strings.Join(told, "; "), health
 }
 
-// salesCheck tells of the clocks, and of the hours of ledgers and the status in the shop's keys where another instance
-// has written others. These are never a reason to send shoppers elsewhere: all instances share them.
+// salesCheck tells of the clocks, and of the hours of ledgers and rooms and the status in the shop's keys where another
+// instance has written others. These are never a reason to send shoppers elsewhere: all instances share them.
 func (g *Gateway) salesCheck() (string, admin.Health) {
 	detail, health := g.clockCheck()
 	if w := g.writer.Load(); w != nil && health == admin.Healthy {
@@ -122,6 +122,9 @@ func (g *Gateway) salesCheck() (string, admin.Health) {
 		if other := o.otherHours.Load(); other != nil && *other != "" {
 			return *other, admin.Degraded
 		}
+	}
+	if other := g.rooms.OtherHours(); other != "" && health == admin.Healthy {
+		return other, admin.Degraded
 	}
 	return detail, health
 }

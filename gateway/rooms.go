@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -113,7 +114,7 @@ func (r *rooms) open(c *config.Config, m *roomRules, pages reject.RoomPages, bef
 		return nil, err
 	}
 	key, rounds := beaconOf(&m.Room)
-	f := &saleFollower{roomSources: r.o, name: m.Sale, hold: m.hold}
+	f := &saleFollower{roomSources: r.o, name: m.Sale, hold: m.hold, last: room.Sale{Ended: true}}
 	made := room.Options{
 		Rules: room.Rules{Name: m.Name, Draw: m.Order == room.Draw, BeaconKey: key, Beacon: rounds, Opens: m.Opens,
 			Pass: m.Pass, ClaimWithin: m.ClaimWithin, Overshoot: m.Overshoot, PerSecond: float64(m.PerSecond),
@@ -136,6 +137,14 @@ func (r *rooms) Wake() {
 	}
 }
 
+// OtherHours tells of a room that has other hours than its sale here; "" = there is none.
+func (r *rooms) OtherHours() (text string) {
+	for _, one := range r.now.Load().all {
+		text = cmp.Or(text, one.OtherHours())
+	}
+	return text
+}
+
 // Close ends the rooms.
 func (r *rooms) Close() {
 	for _, one := range r.now.Load().all {
@@ -155,11 +164,14 @@ type saleFollower struct {
 	roomSources
 	name string
 	hold time.Duration
+	last room.Sale // of the room's goroutine alone
 	list atomic.Pointer[[]string]
 	skus atomic.Pointer[map[string]bool]
 }
 
-// sale is what the schedule says of the sale now. One that is not configured any more has ended.
+// sale is what the schedule says of the sale now. One that is not configured any more is as it was: a reload has put
+// another room in the place of this one, which is about to end, and which must neither tell hours nor end for those who
+// wait.
 func (f *saleFollower) sale() room.Sale {
 	for _, s := range f.Schedule.All() {
 		if s.Name != f.name {
@@ -173,10 +185,10 @@ func (f *saleFollower) sale() room.Sale {
 			f.skus.Store(&skus)
 			f.list.Store(&list)
 		}
-		return room.Sale{Starts: s.Starts.UnixMilli(), Ends: s.Ends.UnixMilli(), Paused: s.State == sale.Paused,
+		f.last = room.Sale{Starts: s.Starts.UnixMilli(), Ends: s.Ends.UnixMilli(), Paused: s.State == sale.Paused,
 			Ended: s.State == sale.Ended}
 	}
-	return room.Sale{Ended: true}
+	return f.last
 }
 
 // sells reports whether the sale has sku. It allocates nothing.

@@ -61,12 +61,14 @@ type Room struct {
 	last    atomic.Pointer[storeReading] // never nil
 	offSale atomic.Int64                 // KnownStock.OffSale of the last tick
 	heard   heard
+	other   atomic.Pointer[string] // what OtherHours tells; nil = nothing
 
 	// Of the goroutine alone.
-	ticks bool    // it has read the room: one that takes the place of another begins with what that one has read
-	none  int     // ticks that have found no room, where Redis was away when this instance started
-	drawn Lottery // that was checked last
-	final *Final  // what it came to; nil = it is wrong
+	since time.Time // from then on the hours of the room are not those of the sale; zero = they are
+	ticks bool      // it has read the room: one that takes the place of another begins with what that one has read
+	none  int       // ticks that have found no room, where Redis was away when this instance started
+	drawn Lottery   // that was checked last
+	final *Final    // what it came to; nil = it is wrong
 
 	redis *redisconn.Beats
 	stop  context.CancelFunc
@@ -259,7 +261,7 @@ func (r *Room) tick(ctx context.Context) {
 	read, err := r.o.Store.Tick(ctx, &r.o.Rules, sale, stock, before)
 	if errors.Is(err, ErrNoRoom) && !r.givesWay() {
 		if err = r.create(ctx, sale); err == nil {
-			read, err = r.o.Store.Tick(ctx, &r.o.Rules, sale, stock, nil)
+			read, err = r.o.Store.Tick(ctx, &r.o.Rules, sale, stock, before)
 		}
 	}
 	r.recordTick(ctx, err)
@@ -269,6 +271,7 @@ func (r *Room) tick(ctx context.Context) {
 		return
 	}
 	r.restore(ctx, &read)
+	r.compareHours(read.State, sale)
 	r.checkDraw(&read.State.Lottery)
 	read.State.Phase = r.o.Rules.PhaseAt(read.State, read.Override, sale)
 	if c := read.State.Lottery.Commit; c != "" && (before == nil || before.Lottery.Commit != c) {
@@ -299,7 +302,7 @@ func (r *Room) givesWay() bool {
 // create makes the room in Redis: a new one, or one that Redis has lost as this instance knows it.
 func (r *Room) create(ctx context.Context, sale Sale) error {
 	known := *r.last.Load()
-	if s := known.State; s != nil && s.Ends != 0 && sale.Starts >= s.Ends {
+	if s := known.State; s != nil && s.Ends != 0 && sale.Starts >= s.Ends && !s.toldHours(sale) {
 		known = storeReading{} // that was the sale before
 	}
 	made, err := r.o.Store.Create(ctx, &r.o.Rules, sale, known)

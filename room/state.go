@@ -15,6 +15,7 @@ type State struct {
 	Opened int64 // Unix ms: when the first ticket could be had; a ticket from before is of an earlier sale
 	Starts int64 // Unix ms; 0 = there is no start
 	Ends   int64 // Unix ms; 0 = never
+	hours  int64 // the number of Starts and Ends: of two readings of a room the one with the higher number is right
 
 	Issued      int64 // numbers that were given out
 	Early       int64 // numbers that take part in the draw; known from the start on

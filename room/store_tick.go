@@ -41,7 +41,7 @@ const stockLasts = 5000
 func (s *Store) Tick(ctx context.Context, rules *Rules, sale Sale, stock *KnownStock, last *State) (
 	storeReading, error,
 ) {
-	known, seen, of, seed, order := 0, int64(0), "", newSeed(), FIFO
+	known, seen, of, seed, order, read := 0, int64(0), "", newSeed(), FIFO, new(State)
 	if rules.Draw {
 		order = Draw
 	}
@@ -49,7 +49,7 @@ func (s *Store) Tick(ctx context.Context, rules *Rules, sale Sale, stock *KnownS
 	switch {
 	case last == nil:
 		news = "started"
-	case last.Told.Starts != sale.Starts || last.Told.Ends != sale.Ends:
+	case !last.toldHours(sale):
 		news = "moved"
 	}
 	round, due := firstRound(rules, sale)
@@ -61,13 +61,13 @@ func (s *Store) Tick(ctx context.Context, rules *Rules, sale Sale, stock *KnownS
 		known = 1
 	}
 	if last != nil {
-		seen, of = last.Count, drawOf(last)
+		seen, of, read = last.Count, drawOf(last), last
 	}
 	heard := s.heard(issue{})
 	keys := []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good, s.keys.people, s.keys.lately}
 	reply, err := s.run(ctx, "tick", keys, sale.Starts, sale.Ends, news, known, told.Epoch, told.Version, told.Free,
 		told.Held, told.Hold.Milliseconds(), seen, order, hex.EncodeToString(seed), Commit(seed), told.SKUs, round,
-		due, rules.Beacon.Period, rules.BeaconKey, of, heard.number, heard.opened)
+		due, rules.Beacon.Period, rules.BeaconKey, of, heard.number, heard.opened, read.Starts, read.Ends, read.hours)
 	if err != nil {
 		return storeReading{}, fmt.Errorf("read the room: %w", err)
 	}
@@ -145,11 +145,10 @@ type fullReading struct {
 func readFields(fields []string) fullReading {
 	r := fullReading{storeReading: storeReading{State: &State{}}}
 	s := r.State
-	numbers := map[string]*int64{"opened": &s.Opened, "starts": &s.Starts, "ends": &s.Ends, "issued": &s.Issued,
-		"early": &s.Early, "early_people": &s.EarlyPeople, "serving": &s.Serving, "threshold": &s.Threshold,
-		"called":  &s.Called,
-		"claimed": &s.Claimed,
-		"used":    &s.Used, "expired": &s.Expired, "free": &s.Free, "held": &s.Held, "returns": &s.Returns,
+	numbers := map[string]*int64{"opened": &s.Opened, "starts": &s.Starts, "ends": &s.Ends,
+		"said_hours": &s.hours, "issued": &s.Issued, "early": &s.Early, "early_people": &s.EarlyPeople,
+		"serving": &s.Serving, "threshold": &s.Threshold, "called": &s.Called, "claimed": &s.Claimed,
+		"used": &s.Used, "expired": &s.Expired, "free": &s.Free, "held": &s.Held, "returns": &s.Returns,
 		"round": &s.Lottery.BeaconRound, "due": &s.Lottery.BeaconAt, "period": &r.period,
 		"redrawn": &s.Lottery.Redrawn, "moves": &s.Moves, "moved_at": &r.MovedAt, "stock_at": &r.stockAt}
 	for i, field := range saidFields {
@@ -253,11 +252,11 @@ func (s *Store) Create(ctx context.Context, rules *Rules, sale Sale, known store
 
 // fields are names and values in turn.
 func (r *storeReading) fields(sale Sale) []any {
-	fields := []any{"starts", sale.Starts, "ends", sale.Ends, "moves", 0}
 	s := r.State
 	if s == nil {
-		return fields
+		return []any{"starts", sale.Starts, "ends", sale.Ends, "moves", 0}
 	}
+	fields := []any{"starts", s.Starts, "ends", s.Ends, "said_hours", s.hours, "moves", 0}
 	for i, field := range saidFields {
 		if r.said.values[i] != "" {
 			fields = append(fields, field, r.said.values[i])

@@ -1,12 +1,13 @@
 -- tick takes in what an instance knows of stock and sale, and tells the state of a room.
 -- KEYS: the room, its steps, passes that an order is expected of, passes that are good, a HyperLogLog of people, passes
 -- of people who were called lately
--- ARGV: starts, ends (Unix ms, 0 = none), news: "started" where the caller has not read the room before, "moved" where
--- it has heard of other hours, else ""; 1 where the stock is known, its epoch, its version, free, held, for how many ms
--- a unit is held at most, steps that the caller has, "draw" or "fifo", a seed and its commitment for a new draw, a
--- fingerprint of the stock's SKUs, a round of the beacon (0 = no beacon), when it is published, ms from one round to the
--- next, the key of the beacon, which sale and draw the steps of the caller are of, the last number that the caller has
--- heard of, when the room of this number was opened
+-- ARGV: starts, ends of the caller's sale (Unix ms, 0 = none), news: "started" where the caller has not read the room
+-- before, "moved" where its sale has other hours than it has told, else ""; 1 where the stock is known, its epoch, its
+-- version, free, held, for how many ms a unit is held at most, steps that the caller has, "draw" or "fifo", a seed and
+-- its commitment for a new draw, a fingerprint of the stock's SKUs, a round of the beacon (0 = no beacon), when it is
+-- published, ms from one round to the next, the key of the beacon, which sale and draw the steps of the caller are of,
+-- the last number that the caller has heard of, when the room of this number was opened, starts and ends that the room
+-- had when the caller read it, and their number
 -- Reply: nil where the room is not there, else its fields, passes that an order is expected of, this clock in ms, steps
 -- that there were, those that the caller lacks, people, passes of people who were called lately.
 
@@ -18,18 +19,33 @@ local function set(field, value) redis.call('HSET', KEYS[1], field, string.forma
 local function has(field) return redis.call('HEXISTS', KEYS[1], field) == 1 end
 local starts, ends, news = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 
--- The room of a sale that is over is not that of the next one: the caller makes it anew.
-local over = get('ends')
-if over > 0 and now >= over and starts >= over then return false end
--- Only news are written: an instance that has not heard of other hours yet, or of the next sale, must not bring those
--- before back. A draw that has begun keeps its start, unless that is moved into the future.
+-- Hours have a number, which only rises: an instance that knows a higher one than Redis tells them again. A draw that
+-- has begun keeps its start, unless that is moved into the future.
 local begun, moved = has('early') or has('drawn_by'), false
-if news ~= '' and (ends == 0 or now < ends) then
-  moved = get('starts') ~= starts and (not begun or now < starts)
-  if moved then set('starts', starts) end
-  if get('ends') ~= ends then set('ends', ends) end
+local function tell(starts, ends, number)
+  moved = moved or get('starts') ~= starts and (not begun or now < starts)
+  if not begun or now < starts then set('starts', starts) end
+  set('ends', ends)
+  set('said_hours', number)
 end
-local told = news ~= '' and get('starts') == starts
+local same = string.match(ARGV[19], '^%d+') == string.format('%.0f', get('opened')) -- the caller has read this room
+if same and tonumber(ARGV[24]) > get('said_hours') then
+  tell(tonumber(ARGV[22]), tonumber(ARGV[23]), tonumber(ARGV[24]))
+end
+-- The room of a sale that is over is not that of the next one: the caller makes it anew. Where it has told this room
+-- the hours of its sale, another instance has told an earlier end: the caller tells its own again.
+local over = get('ends')
+if over > 0 and now >= over and starts >= over then
+  if news ~= '' or not same then return false end
+  news = 'moved'
+end
+-- Only news are told: an instance that has not heard of other hours yet, or of the next sale, must not bring those
+-- before back.
+local told = moved
+if news ~= '' and (ends == 0 or now < ends) then
+  tell(starts, ends, math.max(now, get('said_hours') + 1))
+  told = moved or get('starts') == starts
+end
 starts = get('starts')
 
 local gone = redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', now))
