@@ -99,7 +99,11 @@ func fault(w http.ResponseWriter, err error) {
 	case errors.Is(err, ErrConflict):
 		status = http.StatusConflict
 	}
-	fail(w, status, err.Error())
+	detail := err.Error()
+	if status == http.StatusBadGateway {
+		detail += remedy(detail)
+	}
+	fail(w, status, detail)
 }
 
 // orEmpty is a list as JSON has it: none is empty, and not null.

@@ -273,7 +273,8 @@ func TestHealthcheck_DistinguishesAliveFromReady(t *testing.T) {
 	close(leave)
 	last.Wait()
 	g.stopped()
-	if s := run(t, "", "healthcheck", "--ops", g.ops); s.code != 1 {
+	if s := run(t, "", "healthcheck", "--ops", g.ops); s.code != 1 ||
+		!strings.Contains(s.complaint, "start the gateway, or name its ops.listen with --ops") {
 		t.Errorf("healthcheck of a gate that has gone: exit code %d: %s%s", s.code, s.out, s.complaint)
 	}
 }

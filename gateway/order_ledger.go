@@ -128,8 +128,7 @@ func (o *orderLedger) run(ctx context.Context) {
 		o.first <- err
 		return
 	}
-	o.log.Warn("cannot open the ledger; orders on reserve routes are rejected with 503 stock_error until it opens", "err",
-		err)
+	o.log.Warn("cannot open the ledger; "+o.whileClosed()+" until it opens", "err", err, "fix", redisconn.Remedy(err))
 	o.first <- err
 	for told := false; periodic.Pause(ctx, ledgerRetry); {
 		switch err := o.open(ctx); {
@@ -139,9 +138,17 @@ func (o *orderLedger) run(ctx context.Context) {
 			return
 		case needsOperator(err) && !told:
 			told = true
-			o.log.Error("the ledger stays closed; orders on reserve routes are rejected with 503 stock_error", "err", err)
+			o.log.Error("the ledger stays closed; "+o.whileClosed(), "err", err)
 		}
 	}
+}
+
+// whileClosed is what becomes of orders.
+func (o *orderLedger) whileClosed() string {
+	if o.now.Load().Mode == "observe" {
+		return `orders on reserve routes are forwarded (mode = "observe")`
+	}
+	return "orders on reserve routes are rejected with 503 stock_error"
 }
 
 // needsOperator reports whether no ledger can be opened until an operator changes something.

@@ -1,11 +1,23 @@
 package gateway
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"sluice/config"
 )
+
+// While the ledger is closed the log tells what becomes of orders: in observe mode they are forwarded.
+func TestLedger_LogTellsWhatBecomesOfOrdersWhileItIsClosed(t *testing.T) {
+	for mode, want := range map[string]string{"enforce": "rejected with 503", "observe": "are forwarded"} {
+		o := &orderLedger{}
+		o.now.Store(&ledgerRules{Config: &config.Config{Mode: mode}})
+		if got := o.whileClosed(); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", mode, got)
+		}
+	}
+}
 
 // The last attempt of a requeued order may end with its reservation. What the upstream does not know then is not
 // released before queue.grace is over: a clock that is as late as that may still make the order.

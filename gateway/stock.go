@@ -54,7 +54,7 @@ func (g *Gateway) openStock(log *slog.Logger) error {
 		g.Metrics.MustRegister(r)
 	}
 	g.Store = stores.NewStore(source)
-	o := stockOptions(&c.Stock)
+	o := stockOptions(c)
 	o.Instances, o.Now, o.Log = g.limits.Instances, g.now, log
 	if g.redis != nil {
 		o.Bought = g.redis.Bought
@@ -70,12 +70,14 @@ func (g *Gateway) openStock(log *slog.Logger) error {
 }
 
 // stockOptions are those that a reload changes, and the time of a round trip.
-func stockOptions(c *config.Stock) stockgate.Options {
+func stockOptions(of *config.Config) stockgate.Options {
+	c := &of.Stock
 	return stockgate.Options{
 		Refresh:       c.PollInterval,
 		SoldOutMemory: c.SoldOutTTL,
 		PerUnit:       c.MaxInFlightPerUnit,
 		AllowOnError:  c.OnError == "allow",
+		Observe:       of.Mode == "observe",
 		AllowUnknown:  c.UnknownSKU == "allow",
 		Again:         c.Layout.UsersKey == "",
 		Wait:          c.Redis.Timeout + 50*time.Millisecond, // one command, and its turn
@@ -100,7 +102,7 @@ func (g *Gateway) buildStock(r *runtime) (err error) {
 		}
 	}
 	if g.Stock != nil {
-		if useRules, err = g.Stock.Prepare(stockOptions(&next.Stock), l != nil); err != nil {
+		if useRules, err = g.Stock.Prepare(stockOptions(next), l != nil); err != nil {
 			return err
 		}
 	}

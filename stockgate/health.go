@@ -32,12 +32,14 @@ func (h *health) record(now int64, err error) {
 	switch {
 	case err != nil:
 		begins := h.since.CompareAndSwap(0, max(1, now))
-		consequence := `orders are rejected with 503 (stock.on_error); in observe mode they are forwarded`
-		if h.rules.Load().allow {
+		consequence, r := "orders are rejected with 503 (stock.on_error)", h.rules.Load()
+		switch {
+		case r.observe:
+			consequence = `orders are forwarded (mode = "observe")`
+		case r.allow:
 			consequence = `check routes forward orders without knowing the stock (stock.on_error = "allow")`
 		}
-		h.losses.Lost(h.log, time.Unix(0, now), begins, "cannot reach Redis; "+consequence, err,
-			"fix", redisconn.Remedy(err))
+		h.losses.Lost(h.log, time.Unix(0, now), begins, "cannot reach Redis; "+consequence, err)
 	case h.lost():
 		h.losses.Found(h.log, "Redis is reached again; the stock is known", "after", h.away(now).String())
 		h.since.Store(0)

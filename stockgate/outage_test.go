@@ -3,6 +3,8 @@ package stockgate
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -153,6 +155,25 @@ func TestOutage_WrongPasswordIsAnErrorOfRedisAndNotOfAKey(t *testing.T) {
 	err := s.Read(t.Context(), []string{"1001"}, make([]layout.Reading, 1))
 	if err == nil {
 		t.Fatal("read without a password")
+	}
+}
+
+// The log of an outage tells what becomes of orders: in observe mode none is rejected.
+func TestOutage_LogTellsWhatBecomesOfOrders(t *testing.T) {
+	for want, change := range map[string]func(*Options){
+		"cannot reach Redis; orders are rejected with 503":  func(*Options) {},
+		"cannot reach Redis; check routes forward orders":   func(o *Options) { o.AllowOnError = true },
+		"cannot reach Redis; orders are forwarded (mode = ": func(o *Options) { o.Observe = true },
+	} {
+		var text strings.Builder
+		o := options()
+		o.Log = slog.New(slog.NewTextHandler(&text, nil))
+		change(&o)
+		g := stepped(t, o, NewMemory())
+		g.poller.health.record(0, errors.New("gone"))
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the log has no %q: %s", want, &text)
+		}
 	}
 }
 

@@ -14,10 +14,11 @@ type rules struct {
 	rests  int64                      // and for which one request may use that of a SKU on sale that no request asked for
 	since  int64                      // ns: no sample of before may be used
 
-	wait  time.Duration // for one reading
-	next  time.Duration // for that of the next turn
-	allow bool          // on_error
-	again bool          // buyers are not asked for
+	wait    time.Duration // for one reading
+	next    time.Duration // for that of the next turn
+	allow   bool          // on_error
+	observe bool          // mode
+	again   bool          // buyers are not asked for
 
 	refresh int64 // ns between readings of a SKU on sale
 	quiet   int64 // ns between readings of one that is not, or that no request asks for
@@ -39,7 +40,7 @@ func rulesOf(o *Options, since int64) *rules {
 			faulty:    memory,
 			crowded:   math.MinInt64,
 		},
-		since: since, wait: o.Wait, next: o.Refresh + o.Wait, allow: o.AllowOnError, again: o.Again,
+		since: since, wait: o.Wait, next: o.Refresh + o.Wait, allow: o.AllowOnError, observe: o.Observe, again: o.Again,
 		refresh: int64(o.Refresh), quiet: int64(max(o.Refresh, o.SoldOutMemory/4)), memory: memory,
 		perUnit: int64(o.PerUnit),
 	}

@@ -1,5 +1,6 @@
 // The control API, /api/v1. What it rejects is an APIError, with the reason and the way out in its own words.
 
+import { translate } from "./findings.js";
 import { headers } from "./session.js";
 
 export class APIError extends Error {
@@ -29,7 +30,7 @@ export async function open(method, path, { body, extra, signal } = {}) {
   if (answer.ok) return answer;
   let told = {};
   try { told = await answer.json(); } catch { /* a proxy in between has answered */ }
-  throw new APIError(answer.status, told.detail || `${answer.status} ${answer.statusText}`,
+  throw new APIError(answer.status, told.detail ? translate(told.detail) : `${answer.status} ${answer.statusText}`,
     { problems: told.problems, wait: Number(answer.headers.get("Retry-After")) || 0 });
 }
 

@@ -46,7 +46,7 @@ func (h *healthcheckOptions) run(out io.Writer) error {
 	base, client := adminclient.NewHTTP(address, 2*time.Second)
 	resp, err := client.Get(base + path)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; start the gateway, or name its ops.listen with --ops", err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))

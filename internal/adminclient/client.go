@@ -14,11 +14,9 @@ import (
 	"net/url"
 	"os"
 	"os/user"
-	"slices"
 	"strings"
 
 	"sluice/config"
-	"sluice/stockgate/redisconn"
 )
 
 // Client speaks the control API.
@@ -108,10 +106,9 @@ func (c Client) problem(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusNotFound:
 		return notFound(told.Detail)
-	case http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadRequest, http.StatusConflict:
+	case http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadRequest, http.StatusConflict,
+		http.StatusBadGateway:
 		return errors.New(told.Detail)
-	case http.StatusBadGateway:
-		return errors.New(told.Detail + remedy(told.Detail))
 	case http.StatusUnauthorized:
 		if c.Token != "" {
 			return fmt.Errorf("%s: the gateway has another token, or read its token_file before that changed: name "+
@@ -120,20 +117,6 @@ func (c Client) problem(resp *http.Response) error {
 		return fmt.Errorf("%s: the gateway wants its token; name it with --token-file", resp.Status)
 	}
 	return fmt.Errorf("%s: %s", resp.Status, told.Detail)
-}
-
-// unreached are parts of messages that say that Redis was not reached, or rejected the user.
-var unreached = []string{"dial tcp", "dial unix", "i/o timeout", "no such host", "WRONGPASS", "NOAUTH", "NOPERM"}
-
-// remedy says what to do about a fault of Redis.
-func remedy(fault string) string {
-	if strings.Contains(fault, "WRONGTYPE") {
-		return "; sluice check --online --sku SKU says what the key is"
-	}
-	if slices.ContainsFunc(unreached, func(part string) bool { return strings.Contains(fault, part) }) {
-		return "; " + redisconn.Remedy(errors.New(fault))
-	}
-	return ""
 }
 
 // ErrNotFound is the cause when the API has no such thing.

@@ -41,6 +41,7 @@ func TestFinding_HasATranslation(t *testing.T) {
 	for _, remedy := range remedies(t, "../../stockgate/redisconn/errors.go", "online.go") {
 		formats = append(formats, "%v; "+remedy)
 	}
+	formats = append(formats, checkNames(t, "../../gateway/readiness.go")...)
 	var missing []string
 	for _, format := range formats {
 		plain := verb.ReplaceAllString(format, "")
@@ -52,6 +53,24 @@ func TestFinding_HasATranslation(t *testing.T) {
 	if len(formats) < 80 || len(missing) > 0 {
 		t.Errorf("%d of %d findings have no translation:\n%s", len(missing), len(formats), strings.Join(missing, "\n"))
 	}
+}
+
+// checkNames are the formats by which a finding names each check of readiness of this file.
+func checkNames(t *testing.T, file string) (formats []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`Name: "(\w+)", Probe:`).FindAllStringSubmatch(string(text), -1) {
+		if m[1] != "reload" { // it has findings of its own
+			formats = append(formats, m[1]+": %s")
+		}
+	}
+	if len(formats) < 7 {
+		t.Errorf("%s has the checks %v", file, formats)
+	}
+	return formats
 }
 
 // remedies are what Remedy and evictionRemedy of these files return: they follow the text of Redis.

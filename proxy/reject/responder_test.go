@@ -237,6 +237,19 @@ func TestResponder_CauseStandsInEachFormatAndOnlyIfThereIsOne(t *testing.T) {
 	}
 }
 
+// A shopper who asks why sends what the page says: it names the limit that was reached, as the problem does.
+func TestResponder_PageNamesTheLimit(t *testing.T) {
+	r := responder(t, nil)
+	_, page := ask(t, r, Case{Reason: Window, Limit: "limits.window", Accept: browser})
+	_, problem := ask(t, r, Case{Reason: Window, Limit: "limits.window"})
+	if !strings.Contains(page, "<small>limits.window</small>") || !strings.Contains(problem, `"limit":"limits.window"`) {
+		t.Errorf("the limit is missing: %s %s", problem, page)
+	}
+	if _, page = ask(t, r, Case{Reason: Window, Accept: browser}); strings.Count(page, "<small>") != 1 {
+		t.Errorf("a limit without a name: %s", page)
+	}
+}
+
 func TestResponder_RetryAfterIsRoundedUpAndBounded(t *testing.T) {
 	r := responder(t, nil)
 	for _, c := range []struct {

@@ -43,8 +43,8 @@ var (
 	pageTerms = vocabulary{
 		[]string{"title", "detail", "hint", "lang", "reason", "class", "status", "request_id", "sku", "retry_after",
 			"wait_ms", "clock", "time_label", "back", "back_label", "order", "cause", "jitter_ms", "starts", "starts_text",
-			"starts_label", "day", "days", "request_id_label", "room", "join_label"},
-		[]string{"waits", "opens", "hint", "order", "sku", "cause", "starts", "request_id", "room"},
+			"starts_label", "day", "days", "request_id_label", "room", "join_label", "limit"},
+		[]string{"waits", "opens", "hint", "order", "sku", "cause", "starts", "request_id", "room", "limit"},
 	}
 	// languageTag is what a file's name is trusted with: en, zh-CN, zh-Hant-TW (roughly RFC 5646).
 	languageTag = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$`)

@@ -32,7 +32,7 @@ type LossLog struct {
 
 // Lost logs that Redis is lost at now, unless it is too early; the next call that fails does so then. begins says that
 // Redis answered the call before. text begins with "cannot reach Redis", which a late answer does not show.
-func (l *LossLog) Lost(log *slog.Logger, now time.Time, begins bool, text string, err error, args ...any) {
+func (l *LossLog) Lost(log *slog.Logger, now time.Time, begins bool, text string, err error) {
 	if begins {
 		l.since++
 	}
@@ -42,7 +42,7 @@ func (l *LossLog) Lost(log *slog.Logger, now time.Time, begins bool, text string
 	if isLate(err) {
 		text = strings.Replace(text, "cannot reach Redis", "Redis answers later than stock.redis.timeout", 1)
 	}
-	log.Warn(text, append([]any{"err", err, "losses", l.since}, args...)...)
+	log.Warn(text, "err", err, "losses", l.since, "fix", Remedy(err))
 	l.at, l.since, l.said = now, 0, true
 }
 

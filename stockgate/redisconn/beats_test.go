@@ -22,7 +22,7 @@ func TestBeats_SlowRedisDoesNotFloodTheLog(t *testing.T) {
 		}
 		late := "Redis answers later than stock.redis.timeout; x"
 		if n := strings.Count(text.String(), late); n != 2 || strings.Count(text.String(), "msg=found") != 2 ||
-			!strings.Contains(text.String(), "losses=20") {
+			!strings.Contains(text.String(), "losses=20") || !strings.Contains(text.String(), "look at its load") {
 			t.Errorf("%d losses are named:\n%s", n, text.String())
 		}
 		text.Reset()
