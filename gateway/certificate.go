@@ -88,7 +88,7 @@ func (k *certificate) times() (stamps [2]time.Time, err error) {
 	for i, file := range []string{k.certFile, k.keyFile} {
 		info, err := os.Stat(file)
 		if err != nil {
-			return stamps, fmt.Errorf("%w; write where it is, from the folder of the configuration on", err)
+			return stamps, fmt.Errorf("%w; put the file there, or correct its path", err)
 		}
 		if !info.Mode().IsRegular() { // every handshake would wait for a pipe
 			return stamps, fmt.Errorf("%s: not a regular file", file)

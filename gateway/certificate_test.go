@@ -41,7 +41,7 @@ func TestCertificate_FaultsNameTheWayOut(t *testing.T) {
 	write("encrypted.key", "ENCRYPTED PRIVATE KEY", []byte("x"))
 	for _, c := range []struct{ cert, key, want string }{
 		{"a.crt", "a.key", ""}, {"a.crt", "b.key", "write the key that belongs to"},
-		{"a.crt", "encrypted.key", "openssl pkey"}, {"none.crt", "a.key", "write where it is"},
+		{"a.crt", "encrypted.key", "openssl pkey"}, {"none.crt", "a.key", "put the file there"},
 		{"a.key", "a.key", "a chain of certificates in PEM"},
 	} {
 		k := &certificate{certFile: filepath.Join(dir, c.cert), keyFile: filepath.Join(dir, c.key)}

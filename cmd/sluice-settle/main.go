@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/cli"
+	"sluice/stockgate/redisconn"
 )
 
 // Groups of commands, as the help lists them.
@@ -45,5 +46,10 @@ func newRoot() *cobra.Command {
 	add(groupShow, newCheck(&file), newStatus(&file), newVerify(&file), newReport(&file), newOrders(&file))
 	add(groupRepair, newRebuild(&file), newRetry(&file), newSolve(&file), newArchive(&file), newMove(&file))
 	root.AddCommand(newCheckNew(&file))
+	for _, c := range root.Commands() {
+		if run := c.RunE; run != nil {
+			c.RunE = func(cmd *cobra.Command, args []string) error { return redisconn.WithRemedy(run(cmd, args)) }
+		}
+	}
 	return root
 }

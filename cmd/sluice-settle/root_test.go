@@ -33,3 +33,16 @@ func TestUsage_ErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		}
 	}
 }
+
+func TestCommands_SayWhatToDoWithoutRedis(t *testing.T) {
+	file := settleConfig(t, testkit.FreeAddress(t))
+	if out, err := command(t, "migrate", "-c", file); err != nil {
+		t.Fatal(out, err)
+	}
+	for _, line := range []string{"verify", "rebuild 1001"} {
+		_, err := command(t, append(strings.Fields(line), "-c", file)...)
+		if err == nil || !strings.HasSuffix(err.Error(), "; start Redis, or correct stock.redis.addresses") {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}

@@ -9,13 +9,31 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// unreachedError is why the first thing that Redis is asked has no answer.
+type unreachedError struct {
+	asked string
+	cause error
+}
+
+func (e *unreachedError) Error() string { return e.asked + ": " + e.cause.Error() }
+func (e *unreachedError) Unwrap() error { return e.cause }
+
+// WithRemedy is err, with what to do where Redis did not answer the first question.
+func WithRemedy(err error) error {
+	var unreached *unreachedError
+	if errors.As(err, &unreached) {
+		return fmt.Errorf("%w; %s", err, Remedy(unreached.cause))
+	}
+	return err
+}
+
 // detect asks one address after the other, until one says what it is. For sentinels it returns the name of the master.
 func (o Options) detect(ctx context.Context) (topology, master string, err error) {
 	for _, address := range o.Addresses {
 		topology, master, err = o.askTopology(ctx, address)
 		switch {
 		case err != nil:
-			err = fmt.Errorf("ask %s: %w", address, err)
+			err = &unreachedError{"ask " + address, err}
 		case topology == Single && len(o.Addresses) > 1:
 			return "", "", tooMany(len(o.Addresses))
 		case topology != Single && onSocket(address):

@@ -2,7 +2,6 @@ package redisconn
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -39,7 +38,7 @@ func (l *Client) guard(ctx context.Context) error {
 	case err != nil && passed != notPassed:
 		return nil
 	case err != nil:
-		return rejected{fmt.Errorf("read %s: %w", g.Key, err)}
+		return rejected{&unreachedError{"read " + g.Key, err}}
 	case verdict != nil:
 		l.passed.Store(notPassed)
 		return rejected{verdict}
