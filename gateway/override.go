@@ -86,7 +86,9 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 	if want.SKU != "" {
 		already, err = h.mayShut(ctx, &want)
 	} else if next, err = h.overruled(&want, others); err == nil {
-		already = sameValue(h.g.running.Load(), next, want.Key)
+		already = sameValue(h.g.running.Load(), next, want.Key) && !slices.ContainsFunc(others, func(o admin.Override) bool {
+			return o.Key == want.Key // it hides here what changes elsewhere, or is hidden
+		})
 	}
 	if err == nil {
 		err = h.number(ctx, x, &want)

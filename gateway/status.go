@@ -8,8 +8,8 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/gateway/stores"
 	"sluice/internal/doctor"
+	"sluice/stockgate/sale"
 )
 
 // Status implements admin.Gate.
@@ -166,7 +166,7 @@ func checkReload(o *doctor.Report, reloaded admin.Reload) {
 
 // checkSales tells of the sales.
 func (g *Gateway) checkSales(o *doctor.Report, c *config.Config) {
-	all := stores.Sales{Schedule: g.schedule}.All()
+	all := g.schedule.All()
 	if len(all) == 0 {
 		o.OK("sale", "none is configured: the gateway is always open")
 	}
@@ -176,7 +176,11 @@ func (g *Gateway) checkSales(o *doctor.Report, c *config.Config) {
 			count = fmt.Sprintf("%d SKUs", len(s.SKUs))
 		}
 		hours := fmt.Sprintf("%s, %s to %s, %s", s.Name, s.Starts.Format(time.RFC3339), s.Ends.Format(time.RFC3339), count)
-		if s.State == "paused" {
+		switch {
+		case s.Doubt:
+			o.Warn("sale", "%s: paused on this instance, since its clock and Redis' differ: set this machine's clock", hours)
+			continue
+		case s.State == sale.Paused || s.Shut:
 			o.Warn("sale", "%s: paused; it does not begin before an operator resumes it: sluice sale resume %s", hours,
 				doctor.Quoted(s.Name))
 			continue

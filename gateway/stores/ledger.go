@@ -27,7 +27,7 @@ const (
 	// streamEvents is about how many changes of a SKU its stream keeps for readers.
 	streamEvents = 100_000
 
-	// handOutAfter is longer than the last writes take that a Redis usually loses.
+	// handOutAfter is longer than the last writes take that a Redis usually loses, and less than any queue.deliver_within.
 	handOutAfter = 3 * time.Second
 )
 

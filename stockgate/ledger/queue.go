@@ -55,7 +55,7 @@ func (r *Store) Slots(ctx context.Context, c SlotCall) (granted int, err error) 
 // before its marks are as old as HandOutAfter.
 func (r *Store) HandOut(ctx context.Context, sku string, c HandOutCall) (t HandedOut, err error) {
 	defer describe(&err, "take orders of", sku)
-	if r.Log.Broken() != nil || r.Seen.Find(sku).marked() < r.handOutAfter {
+	if r.Log.Broken() != nil || r.Seen.markedFor(sku) < r.handOutAfter {
 		c.Orders = 0
 	}
 	q := &scriptCall{script: "hand_out", sku: sku, more: r.queueKeys(sku), args: []any{

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -89,17 +90,23 @@ func (t *SeenState) Learn(a Answer, marked bool) (found bool) {
 	return found
 }
 
-// marked is for how long the calls of this process have left marks in the ledger.
-func (t *SeenState) marked() time.Duration {
-	if t == nil {
+// markedFor is for how long the calls of this process have left marks in the ledger of sku. Where there are too many
+// ledgers to watch it is not known, and long enough.
+func (t *Seen) markedFor(sku string) time.Duration {
+	t.mu.RLock()
+	one, full := t.all[sku], len(t.all) >= maxSeen
+	t.mu.RUnlock()
+	if one == nil && full {
+		return math.MaxInt64
+	} else if one == nil {
 		return 0
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.since.IsZero() {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.since.IsZero() {
 		return 0
 	}
-	return time.Since(t.since)
+	return time.Since(one.since)
 }
 
 // Miss notes that the call seq did not find the ledger, and reports whether that is new.

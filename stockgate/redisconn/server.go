@@ -219,7 +219,10 @@ func (s *server) connect(ahead int) *session {
 			}
 		}
 		conn, err := dial(ctx, network, address)
-		return boundTo(ctx, conn), err
+		if err != nil {
+			return nil, err // with TLS conn is no nil then
+		}
+		return boundTo(ctx, conn), nil
 	}
 	on.client = redis.NewClient(&o)
 	on.client.AddHook(hooks{on.client})

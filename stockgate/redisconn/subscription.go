@@ -22,7 +22,7 @@ type boundConn struct {
 // boundTo returns conn, closed with what ClosedWith has put into ctx.
 func boundTo(ctx context.Context, conn net.Conn) net.Conn {
 	end, ok := ctx.Value(endKey{}).(context.Context)
-	if !ok || conn == nil {
+	if !ok {
 		return conn
 	}
 	return &boundConn{conn, context.AfterFunc(end, func() { conn.Close() })}

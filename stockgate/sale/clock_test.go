@@ -86,3 +86,19 @@ func TestClock_SaleThatHasBegunGoesOnWhenAClockJumps(t *testing.T) {
 		t.Errorf("told %d times", n)
 	}
 }
+
+// No operator has paused the sale: the clocks differ. What operators are told tells the two apart, since a resume changes
+// nothing then.
+func TestAll_SaleThatIsHeldByTheClocksIsNotToldAsPausedByAnOperator(t *testing.T) {
+	b := instance(t, redistest.Start(t), time.Minute, running("a")...)
+	if _, wrong := b.Skew(); !wrong {
+		t.Fatal("the clocks agree")
+	}
+	if got := b.All()[0]; got.State != Paused || !got.Doubt {
+		t.Errorf("held by the clocks: %+v", got)
+	}
+	testkit.Check(t, b.Set(t.Context(), "a", Paused))
+	if got := b.All()[0]; got.State != Paused || got.Doubt {
+		t.Errorf("paused by an operator: %+v", got)
+	}
+}

@@ -14,9 +14,9 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-// What operators have said lies in one hash: "START NAME" -> "STATE AT". START is when the sale of that name starts of
-// which it was said (Unix ns), AT when it was said (Unix ms). Of several words on a sale an end counts, else the latest:
-// so a Redis that has lost the last one, in a fail-over, says nothing new.
+// What operators have said lies in one hash: "START NAME" -> "STATE AT END". START and END are the hours of the sale of
+// that name of which it was said (Unix ns), AT is when it was said (Unix ms). Of several words on a sale an end counts,
+// else the latest: so a Redis that has lost the last one, in a fail-over, says nothing new.
 
 // override is what an operator has said.
 type override struct {
@@ -34,25 +34,50 @@ func (o override) beats(other override) bool {
 
 // word is an override as Redis has it.
 type word struct {
-	start int64
-	name  string
+	name         string
+	starts, ends int64
 	override
 }
 
-func (w word) field() string { return fmt.Sprintf("%d %s", w.start, w.name) }
+func (w word) field() string { return fmt.Sprintf("%d %s", w.starts, w.name) }
+
+func (w word) value() string { return fmt.Sprintf("%s %d %d", w.to, w.at, w.ends) }
 
 // wordOf reads a field of the hash; ok is false for what no instance has written.
 func wordOf(field, value string) (w word, ok bool) {
 	start, name, _ := strings.Cut(field, " ")
-	state, at, _ := strings.Cut(value, " ")
-	w.start, _ = strconv.ParseInt(start, 10, 64)
-	w.at, _ = strconv.ParseInt(at, 10, 64)
-	for _, w.to = range []State{On, Paused, Ended} {
-		if w.name = name; w.to.String() == state {
-			return w, w.start != 0 && w.at != 0
-		}
+	said := strings.Split(value, " ")
+	if len(said) != 3 {
+		return w, false
 	}
-	return w, false
+	w.name = name
+	var errs [3]error
+	w.starts, errs[0] = strconv.ParseInt(start, 10, 64)
+	w.at, errs[1] = strconv.ParseInt(said[1], 10, 64)
+	w.ends, errs[2] = strconv.ParseInt(said[2], 10, 64)
+	to := slices.Index([]string{On.String(), Waiting.String(), Paused.String(), Ended.String()}, said[0])
+	w.to = State(max(to, 0))
+	return w, to >= 0 && errors.Join(errs[:]...) == nil
+}
+
+// of reports whether a word is of a sale: of one of its name whose hours overlap those it was said of. So it counts
+// where the hours are corrected, whoever has the former file. What is said to be ended while it is on is over then: a
+// sale of its name that starts later is another one.
+func (w word) of(s *saleState) bool { return w.about(s.Name, s.starts, s.ends) }
+
+func (w word) about(name string, starts, ends int64) bool {
+	until, at := w.ends, w.at*int64(time.Millisecond)
+	if w.to == Ended && w.starts < at && at < until {
+		until = at
+	}
+	return w.name == name && (w.starts == starts || w.starts < ends && starts < until)
+}
+
+// over reports whether what w is about was ended later.
+func (w word) over(all []word) bool {
+	return w.to != Ended && slices.ContainsFunc(all, func(end word) bool {
+		return end.to == Ended && end.at > w.at && end.about(w.name, w.starts, w.ends)
+	})
 }
 
 // Why an operator's word is not taken.
@@ -77,10 +102,10 @@ func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 	if to != Ended && s.at(b.Time(b.o.Now()), false).State == Ended {
 		return fmt.Errorf("%s %q: %w", to, name, ErrEnded)
 	}
-	said := override{to, max(b.Wall().UnixMilli(), s.saidAt+1)}
+	said := override{to, max(b.Wall().UnixMilli(), s.saidAt.Load()+1)}
 	if b.link != nil {
 		err := b.link.To(b.wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-			return b.write(ctx, c, s, said)
+			return b.write(ctx, c, word{s.Name, s.starts, s.ends, said})
 		}, redisconn.Unanswered)
 		if err != nil {
 			return fmt.Errorf("%s %q: %w", to, name, err)
@@ -90,10 +115,9 @@ func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 	return nil
 }
 
-// write writes a word on s, and removes those that are old and of no sale any more.
-func (b *Schedule) write(ctx context.Context, c *redis.Client, s *saleState, said override) error {
-	w := word{s.starts, s.Name, said}
-	if err := c.HSet(ctx, b.wordsKey, w.field(), fmt.Sprintf("%s %d", w.to, w.at)).Err(); err != nil {
+// write writes a word, and removes those that are old and of no sale any more.
+func (b *Schedule) write(ctx context.Context, c *redis.Client, w word) error {
+	if err := c.HSet(ctx, b.wordsKey, w.field(), w.value()).Err(); err != nil {
 		return fmt.Errorf("write %s: %w", b.wordsKey, err)
 	}
 	all, err := c.HGetAll(ctx, b.wordsKey).Result()
@@ -103,7 +127,7 @@ func (b *Schedule) write(ctx context.Context, c *redis.Client, s *saleState, sai
 	old := b.Wall().Add(-forgetAfter).UnixMilli()
 	for field, value := range all {
 		w, ok := wordOf(field, value)
-		if ok && w.at < old && !slices.ContainsFunc(b.plan.Load().all, func(s *saleState) bool { return s.heeds(w) }) {
+		if ok && w.at < old && !slices.ContainsFunc(b.plan.Load().all, w.of) {
 			_ = c.HDel(ctx, b.wordsKey, field).Err() // else the next word removes it
 		}
 	}
@@ -119,19 +143,14 @@ func (p *plan) saleNamed(name string) *saleState {
 	return nil
 }
 
-// heeds reports whether a word is of this sale: of its start, or said within its hours, whatever start the file of the
-// one who said it had.
-func (s *saleState) heeds(w word) bool {
-	at := w.at * int64(time.Millisecond)
-	return w.name == s.Name && (w.start == s.starts || s.starts <= at && at < s.ends)
-}
-
 // known is what counts of what was said.
-func (s *saleState) known() override { return override{State(s.said.Load()), s.saidAt} }
+func (s *saleState) known() word {
+	return word{s.Name, s.starts, s.ends, override{State(s.said.Load()), s.saidAt.Load()}}
+}
 
 // applyOverride takes in what an operator said. mu is held.
 func (s *saleState) applyOverride(w override, b *Schedule) {
-	s.saidAt = w.at
+	s.saidAt.Store(w.at)
 	if was := State(s.said.Swap(uint32(w.to))); was != w.to {
 		b.o.Log.Info("sale: an operator said", "sale", s.Name, "state", w.to.String(), "before", was.String())
 	}
@@ -179,11 +198,16 @@ func (b *Schedule) exchange(ctx context.Context, c *redis.Client, p *plan) error
 		return fmt.Errorf("read %s: %w", b.wordsKey, err)
 	}
 	b.updateClock(at.Val().UnixNano(), began, b.o.Now())
-	said := map[*saleState]override{}
+	var words []word
 	for field, value := range all.Val() {
-		w, ok := wordOf(field, value)
+		if w, ok := wordOf(field, value); ok {
+			words = append(words, w)
+		}
+	}
+	said := map[*saleState]override{}
+	for _, w := range words {
 		for _, s := range p.all {
-			if ok && s.heeds(w) && w.beats(said[s]) {
+			if w.of(s) && w.beats(said[s]) && !w.over(words) {
 				said[s] = w.override
 			}
 		}
@@ -191,7 +215,7 @@ func (b *Schedule) exchange(ctx context.Context, c *redis.Client, p *plan) error
 	for _, s := range p.all {
 		if known := s.known(); !known.beats(said[s]) {
 			s.applyOverride(said[s], b)
-		} else if err := b.write(ctx, c, s, known); err != nil {
+		} else if err := b.write(ctx, c, known); err != nil {
 			return err
 		}
 	}
@@ -203,6 +227,7 @@ type SaleStatus struct {
 	Sale
 	State State
 	Begun bool // on this instance
+	Doubt bool // of Paused: not by an operator, but since the clocks do not agree
 	Shut  bool // of Waiting: an operator has paused it, so that it does not open by itself
 }
 
@@ -211,7 +236,7 @@ func (b *Schedule) All() []SaleStatus {
 	all, at := []SaleStatus{}, b.Time(b.o.Now())
 	for _, s := range b.plan.Load().all {
 		p := s.at(at, b.wrong.Load())
-		all = append(all, SaleStatus{s.Sale, p.State, p.Begun, p.State == Waiting && State(s.said.Load()) == Paused})
+		all = append(all, SaleStatus{s.Sale, p.State, p.Begun, p.Doubt, p.State == Waiting && State(s.said.Load()) == Paused})
 	}
 	return all
 }

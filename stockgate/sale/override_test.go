@@ -2,7 +2,6 @@ package sale
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -192,23 +191,44 @@ func TestOverride_ReachesInstancesWithAnotherStart(t *testing.T) {
 	}
 }
 
-// A sale that is paused stays so where it is moved before it is over.
-func TestOverride_PauseOfASaleThatIsMovedIsKept(t *testing.T) {
-	r := redistest.Start(t)
-	sales := running("a")
-	b := instance(t, r, 0, sales...)
-	if err := b.Set(t.Context(), "a", Paused); err != nil {
-		t.Fatal(err)
-	}
-	for _, starts := range []time.Duration{-30 * time.Second, 10 * time.Minute} {
-		sales[0].Starts = time.Now().Add(starts)
-		b.Use(sales)
-		b.beat(t.Context())
-		for _, one := range []*Schedule{b, instance(t, r, 0, sales...)} {
-			if got := one.All()[0]; got.State != Paused && !got.Shut {
-				t.Errorf("moved by %v: %v", starts, got.State)
+// What is said of a sale counts where its hours are corrected, by a reload or by a restart of all instances with the new
+// file, and reaches instances with the former one. A sale behind the former hours is another one.
+func TestOverride_CountsForTheSaleWhoseHoursAreCorrected(t *testing.T) {
+	for _, tt := range []struct {
+		what              string
+		starts, ends      time.Duration // when it is said
+		to                State
+		nextStarts, lasts time.Duration
+		want              State
+	}{
+		{"paused and corrected", -time.Minute, time.Hour, Paused, -30 * time.Second, time.Hour, Paused},
+		{"paused and postponed", -time.Minute, time.Hour, Paused, 10 * time.Minute, 2 * time.Hour, Paused},
+		{"paused before its start", time.Minute, time.Hour, Paused, 10 * time.Minute, time.Hour, Paused},
+		{"paused, and the next one", -time.Minute, time.Hour, Paused, 2 * time.Hour, time.Hour, Waiting},
+		{"ended and corrected", -time.Minute, time.Hour, Ended, -30 * time.Second, time.Hour, Ended},
+		{"ended, and the next one", -time.Minute, time.Hour, Ended, 10 * time.Minute, time.Hour, Waiting},
+		{"ended before its start", time.Minute, time.Hour, Ended, 2 * time.Minute, time.Hour, Ended},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			r, now := redistest.Start(t), time.Now()
+			sales, next := running("a"), running("a")
+			sales[0].Starts, sales[0].Ends = now.Add(tt.starts), now.Add(tt.ends)
+			next[0].Starts, next[0].Ends = now.Add(tt.nextStarts), now.Add(tt.nextStarts+tt.lasts)
+			b, former := instance(t, r, 0, sales...), instance(t, r, 0, next...)
+			testkit.Check(t, b.Set(t.Context(), "a", tt.to))
+			former.beat(t.Context())
+			b.Use(next)
+			for who, one := range map[string]*Schedule{"with the former file": former, "reloaded": b,
+				"restarted": instance(t, r, 0, next...)} {
+				got := one.All()[0]
+				if got.Shut {
+					got.State = Paused
+				}
+				if got.State != tt.want {
+					t.Errorf("the instance %s says %v, want %v", who, got.State, tt.want)
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -217,12 +237,15 @@ func TestOverride_OldWordsAreRemoved(t *testing.T) {
 	r := redistest.Start(t)
 	sales := running("a")
 	now, ago := time.Now(), time.Now().Add(-2*forgetAfter)
-	field := func(starts time.Time, name string) string { return word{start: starts.UnixNano(), name: name}.field() }
+	field := func(starts time.Time, name string) string { return word{starts: starts.UnixNano(), name: name}.field() }
+	value := func(to State, at, ends time.Time) string {
+		return word{ends: ends.UnixNano(), override: override{to, at.UnixMilli()}}.value()
+	}
 	words := map[string]string{
-		field(ago, "old"):              fmt.Sprint("ended ", ago.UnixMilli()),
-		field(now, "b"):                fmt.Sprint("paused ", now.UnixMilli()),
-		field(sales[0].Starts, "a"):    fmt.Sprint("paused ", ago.UnixMilli()),
-		field(ago, "a"):                fmt.Sprint("paused ", ago.UnixMilli()),
+		field(ago, "old"):              value(Ended, ago, now),
+		field(now, "b"):                value(Paused, now, now.Add(time.Hour)),
+		field(sales[0].Starts, "a"):    value(Paused, ago, sales[0].Ends),
+		field(ago, "a"):                value(Paused, ago, ago.Add(time.Hour)),
 		"what no instance has written": "stays",
 	}
 	r.Client.HSet(t.Context(), "sluice:shop:sales", words)
@@ -248,9 +271,8 @@ func TestOverride_NextSaleOfANameIsNotPausedByTheLastOne(t *testing.T) {
 		"by an operator": func(t *testing.T, b *Schedule, _ []Sale) {
 			testkit.Check(t, b.Set(t.Context(), "a", Ended))
 		},
-		"by its time": func(_ *testing.T, b *Schedule, sales []Sale) {
-			sales[0].Ends = time.Now().Add(-time.Millisecond)
-			b.Use(sales)
+		"by its time": func(t *testing.T, b *Schedule, _ []Sale) {
+			testkit.Eventually(t, "it ends", func() bool { return b.All()[0].State == Ended })
 		},
 		"after it was moved": func(t *testing.T, b *Schedule, sales []Sale) {
 			sales[0].Starts = sales[0].Starts.Add(time.Second)
@@ -261,6 +283,9 @@ func TestOverride_NextSaleOfANameIsNotPausedByTheLastOne(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			r := redistest.Start(t)
 			sales := running("a")
+			if how == "by its time" {
+				sales[0].Ends = time.Now().Add(time.Second)
+			}
 			b := instance(t, r, 0, sales...)
 			testkit.Check(t, b.Set(t.Context(), "a", Paused))
 			end(t, b, sales)

@@ -46,13 +46,13 @@ type saleState struct {
 	starts, ends int64 // Unix ns
 
 	said   atomic.Uint32 // State: by an operator
-	saidAt int64         // Unix ms; of Schedule.mu
+	saidAt atomic.Int64  // Unix ms
 	begun  atomic.Bool   // it began here, while the clocks agreed
 	over   atomic.Bool   // the log has said so
 }
 
-// Use takes other sales from now on. Of those that are there already by their names it keeps what operators said, also
-// where one that is not over is moved, and of those that begin when they did that they have begun. Redis is asked before: no request is decided by a clock or a
+// Use takes other sales from now on. Of those that are there already it keeps what operators said (word.of), and of those
+// that begin when they did that they have begun. Redis is asked before: no request is decided by a clock or a
 // word that it was not read at. It waits for Redis no longer than for three round trips.
 func (b *Schedule) Use(sales []Sale) {
 	b.mu.Lock()
@@ -68,9 +68,9 @@ func (b *Schedule) Use(sales []Sale) {
 		s := &saleState{Sale: one, starts: one.Starts.UnixNano(), ends: one.Ends.UnixNano()}
 		if old := before[one.Name]; old != nil {
 			s.begun.Store(old.begun.Load() && old.starts == s.starts)
-			if known := old.known(); s.heeds(word{old.starts, old.Name, known}) || known.to != Ended && b.Time(b.o.Now()) < old.ends {
-				s.said.Store(uint32(known.to))
-				s.saidAt = known.at
+			if w := old.known(); w.of(s) {
+				s.said.Store(uint32(w.to))
+				s.saidAt.Store(w.at)
 			}
 		}
 		next.all = append(next.all, s)
@@ -125,7 +125,10 @@ func (s *saleState) at(at int64, wrong bool) Phase {
 	p := Phase{Sale: s.Name, Opens: s.starts / 1e6, Closes: s.ends / 1e6, pass: s.Pass, State: State(s.said.Load()),
 		Begun: s.begun.Load()}
 	switch {
-	case p.State == Ended, at >= s.ends:
+	case p.State == Ended:
+		p.Closes = min(p.Closes, s.saidAt.Load())
+		p.Opens = min(p.Opens, p.Closes-1) // hours that are over, also where it never began
+	case at >= s.ends:
 		p.State = Ended
 	case at < s.starts:
 		if p.State != Paused || !s.Pass { // early requests that would go on do not while it is paused
