@@ -13,7 +13,7 @@ type Queue struct {
 	Rate int `toml:"rate" unit:"orders/s" range:"0 to 100000"`
 	// of a request that waits, with its head fields, as it is stored
 	MaxOrder      Size          `toml:"max_order" range:"1KiB to 256KiB"`
-	DeliverWithin time.Duration `toml:"deliver_within" range:"5s to 24h"` // see LongestAttempt; a new process waits for 3 s
+	DeliverWithin time.Duration `toml:"deliver_within" range:"5s to 24h"` // a new process waits for 3 s
 	Redeliver     string        `toml:"redeliver" words:"by_status by_key"`
 	Grace         time.Duration `toml:"grace" range:"0s to 1m"`
 	// 0 = orders are sent; else the longest lease, of 1 s or more

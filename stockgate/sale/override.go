@@ -61,7 +61,7 @@ func wordOf(field, value string) (w word, ok bool) {
 }
 
 // of reports whether a word is of a sale: of one of its name whose hours overlap those it was said of. So it counts
-// where the hours are corrected, whoever has the former file. What is said to be ended while it is on is over then: a
+// where the hours are corrected, also on instances with the former file. What is said to be ended while it is on is over then: a
 // sale of its name that starts later is another one.
 func (w word) of(s *saleState) bool { return w.about(s.Name, s.starts, s.ends) }
 
