@@ -169,7 +169,7 @@ func (o *ledgerOpener) open(ctx context.Context, c *config.Config, s *config.Sal
 			"for new ledgers", "sku", sku, "max_per_user", limit, "limit", has.Limit,
 			"next", fmt.Sprintf("sluice stock set %s %d --limit %d", sku, has.Total, limit))
 	}
-	if err == nil && (has.State == ledger.Paused || has.State == ledger.Ended) && has.Free > 0 {
+	if err == nil && p.State != sale.Ended && has.Free > 0 && (has.State == ledger.Paused || has.State == ledger.Ended) {
 		o.log.Warn("sale: this SKU has a ledger that was "+string(has.State)+" by itself: its orders are rejected also "+
 			"while the sale is on", "sale", s.Name, "sku", sku, "next", "sluice stock resume "+sku)
 	}

@@ -203,3 +203,28 @@ func TestRoom_HoursThatAreOverAreNotCompared(t *testing.T) {
 		}
 	}
 }
+
+// The end of another file passes while the instance cannot read the room, and then a reload replaces the room: its people
+// stay, and the room is put right once.
+func TestRoom_EarlierEndThatIsMetByTheNextRoomCostsNoPlace(t *testing.T) {
+	r := redistest.Start(t)
+	former, later := hours(1, 2), hours(3600, 7200)
+	s, _ := follows(t, r, later, false)
+	s.inPhase(t, PreQueue)
+	p := &person{user: "a"}
+	p.ask(t, s, true, "join", "")
+	other, _ := follows(t, r, former, false)
+	s.has(t, former)
+	other.Close()
+	s.Retire()
+	testkit.Eventually(t, "the former end has passed", func() bool { return time.Now().UnixMilli() > former.Ends+300 })
+	n := open(t, r, func(o *Options) {
+		o.Rules.Opens = 2 * time.Hour
+		o.Sale = func() Sale { return later }
+		o.Before = s.Room
+	})
+	n.has(t, later)
+	if m, a := p.ask(t, n, false, "me", ""); m.State != "waiting" || m.Number != 1 {
+		t.Errorf("who had joined hears %+v, %+v", m, a)
+	}
+}

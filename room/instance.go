@@ -302,8 +302,14 @@ func (r *Room) givesWay() bool {
 // create makes the room in Redis: a new one, or one that Redis has lost as this instance knows it.
 func (r *Room) create(ctx context.Context, sale Sale) error {
 	known := *r.last.Load()
-	if s := known.State; s != nil && s.Ends != 0 && sale.Starts >= s.Ends && !s.toldHours(sale) {
-		known = storeReading{} // that was the sale before
+	if s := known.State; s != nil && s.Ends != 0 && sale.Starts >= s.Ends {
+		if !s.toldHours(sale) {
+			known = storeReading{} // that was the sale before
+		} else {
+			told := *s // another instance has told an earlier end
+			told.Starts, told.Ends = sale.Starts, sale.Ends
+			known.State = &told
+		}
 	}
 	made, err := r.o.Store.Create(ctx, &r.o.Rules, sale, known)
 	switch {

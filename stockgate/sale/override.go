@@ -61,8 +61,8 @@ func wordOf(field, value string) (w word, ok bool) {
 }
 
 // of reports whether a word is of a sale: of one of its name whose hours overlap those it was said of. So it counts
-// where the hours are corrected, also on instances with the former file. What is said to be ended while it is on is over then: a
-// sale of its name that starts later is another one.
+// where the hours are corrected, also on instances with the former file. What is said to be ended while it is on is over
+// then: a sale of its name that starts later is another one.
 func (w word) of(s *saleState) bool { return w.about(s.Name, s.starts, s.ends) }
 
 func (w word) about(name string, starts, ends int64) bool {
@@ -83,8 +83,8 @@ func (w word) over(all []word) bool {
 // Why an operator's word is not taken.
 var (
 	ErrNoSale = errors.New("no such sale")
-	ErrEnded  = errors.New("it has ended, and does not open again; write a [[sale]] with another name, or with a start " +
-		"that is still to come")
+	ErrEnded  = errors.New("it has ended, and does not open again; write a [[sale]] with " +
+		"another name")
 )
 
 // forgetAfter is for how long a word is kept that is of no sale any more.
@@ -105,7 +105,7 @@ func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 	said := override{to, max(b.Wall().UnixMilli(), s.saidAt.Load()+1)}
 	if b.link != nil {
 		err := b.link.To(b.wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-			return b.write(ctx, c, word{s.Name, s.starts, s.ends, said})
+			return b.write(ctx, c, b.plan.Load(), word{s.Name, s.starts, s.ends, said})
 		}, redisconn.Unanswered)
 		if err != nil {
 			return fmt.Errorf("%s %q: %w", to, name, err)
@@ -115,8 +115,8 @@ func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 	return nil
 }
 
-// write writes a word, and removes those that are old and of no sale any more.
-func (b *Schedule) write(ctx context.Context, c *redis.Client, w word) error {
+// write writes a word, and removes those that are old and of no sale of p any more.
+func (b *Schedule) write(ctx context.Context, c *redis.Client, p *plan, w word) error {
 	if err := c.HSet(ctx, b.wordsKey, w.field(), w.value()).Err(); err != nil {
 		return fmt.Errorf("write %s: %w", b.wordsKey, err)
 	}
@@ -127,7 +127,7 @@ func (b *Schedule) write(ctx context.Context, c *redis.Client, w word) error {
 	old := b.Wall().Add(-forgetAfter).UnixMilli()
 	for field, value := range all {
 		w, ok := wordOf(field, value)
-		if ok && w.at < old && !slices.ContainsFunc(b.plan.Load().all, w.of) {
+		if ok && w.at < old && !slices.ContainsFunc(p.all, w.of) {
 			_ = c.HDel(ctx, b.wordsKey, field).Err() // else the next word removes it
 		}
 	}
@@ -189,7 +189,8 @@ func (b *Schedule) update(ctx context.Context, p *plan) {
 	b.logTransitions(p)
 }
 
-// exchange reads Redis' clock and its words in one round trip, and writes those that Redis has lost.
+// exchange reads Redis' clock and its words in one round trip, and writes those that Redis has lost or has of a former
+// start.
 func (b *Schedule) exchange(ctx context.Context, c *redis.Client, p *plan) error {
 	began := b.o.Now()
 	pipe := c.Pipeline()
@@ -213,10 +214,16 @@ func (b *Schedule) exchange(ctx context.Context, c *redis.Client, p *plan) error
 		}
 	}
 	for _, s := range p.all {
-		if known := s.known(); !known.beats(said[s]) {
+		lost := s.known().beats(said[s])
+		if !lost {
 			s.applyOverride(said[s], b)
-		} else if err := b.write(ctx, c, known); err != nil {
-			return err
+		}
+		known := s.known()
+		moved := known.to == Paused && all.Val()[known.field()] == "" // it was said of the former start
+		if lost || moved {
+			if err := b.write(ctx, c, p, known); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

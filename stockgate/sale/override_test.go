@@ -232,6 +232,24 @@ func TestOverride_CountsForTheSaleWhoseHoursAreCorrected(t *testing.T) {
 	}
 }
 
+// A sale that is paused is moved twice, each time by a restart of all instances, and its last hours are behind the first
+// ones.
+func TestOverride_PauseFollowsASaleThatIsMovedAgain(t *testing.T) {
+	r, now := redistest.Start(t), time.Now()
+	for i, starts := range []time.Duration{60, 90, 130} {
+		sales := running("a")
+		sales[0].Starts, sales[0].Ends = now.Add(starts*time.Minute), now.Add((starts+60)*time.Minute)
+		b := instance(t, r, 0, sales...)
+		if i == 0 {
+			testkit.Check(t, b.Set(t.Context(), "a", Paused))
+		}
+		if !b.All()[0].Shut {
+			t.Errorf("moved %d times, it is not paused", i)
+		}
+		b.Close()
+	}
+}
+
 // Words that are of no sale any more are removed, after a time.
 func TestOverride_OldWordsAreRemoved(t *testing.T) {
 	r := redistest.Start(t)

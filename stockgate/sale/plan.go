@@ -51,9 +51,9 @@ type saleState struct {
 	over   atomic.Bool   // the log has said so
 }
 
-// Use takes other sales from now on. Of those that are there already it keeps what operators said (word.of), and of those
-// that begin when they did that they have begun. Redis is asked before: no request is decided by a clock or a
-// word that it was not read at. It waits for Redis no longer than for three round trips.
+// Use takes other sales from now on. Of those that are there already it keeps what operators said (word.of), and of
+// those that begin when they did that they have begun. Redis is asked before: no request is decided by a clock or a word
+// that it was not read at. It waits for Redis no longer than for three round trips.
 func (b *Schedule) Use(sales []Sale) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -145,7 +145,7 @@ func (s *saleState) at(at int64, wrong bool) Phase {
 func (b *Schedule) logTransitions(p *plan) {
 	at := b.Time(b.o.Now())
 	for _, s := range p.all {
-		if at >= s.starts && at < s.ends && !b.wrong.Load() && !s.begun.Swap(true) {
+		if State(s.said.Load()) != Ended && at >= s.starts && at < s.ends && !b.wrong.Load() && !s.begun.Swap(true) {
 			b.o.Log.Info("sale begins", "sale", s.Name, "skus", len(s.SKUs), "ends", s.Ends)
 		}
 		if at >= s.ends && !s.over.Swap(true) && s.begun.Load() {
