@@ -58,7 +58,7 @@ func (r *Store) listen(ctx context.Context, hear func(string, StockVersion), mis
 	defer sub.Close()
 	ctx = redisconn.ClosedWith(ctx, ctx) // where it connects again
 	missed()
-	for tried := false; ; {
+	for tried := false; ctx.Err() == nil; {
 		message, err := sub.ReceiveTimeout(ctx, subscriptionTimeout)
 		switch {
 		case timedOut(err) && !tried:
@@ -81,6 +81,7 @@ func (r *Store) listen(ctx context.Context, hear func(string, StockVersion), mis
 			missed()
 		}
 	}
+	return heard
 }
 
 // timedOut reports whether nothing came in time.
@@ -92,7 +93,8 @@ func timedOut(err error) bool {
 // subscribe opens a connection for news alone, which is closed when listening ends.
 func (r *Store) subscribe(listening context.Context) (sub *redis.PubSub, err error) {
 	err = r.link.Do(listening, func(ctx context.Context, c *redis.Client) error {
-		sub = c.Subscribe(redisconn.ClosedWith(ctx, listening), r.news)
+		ctx = redisconn.ClosedWith(ctx, listening)
+		sub = c.Subscribe(ctx, r.news)
 		if _, err := sub.ReceiveTimeout(ctx, subscriptionTimeout); err != nil {
 			sub.Close()
 			return err
