@@ -9,13 +9,13 @@ import (
 )
 
 // rateOf is a rate of 100/s with a burst of 20 that so many instances share.
-func rateOf(instances int) *limiter.RateLimiter {
-	r := limiter.NewRateLimiter(limiter.RateSpec{Name: "r", PerSecond: 100, Burst: 20, MaxKeys: 1 << 10, Fleet: true})
+func rateOf(instances int, perSecond float64) *limiter.RateLimiter {
+	r := limiter.NewRateLimiter(limiter.RateSpec{Name: "r", PerSecond: perSecond, Burst: 20, MaxKeys: 1 << 10, Fleet: true})
 	r.Fleet().SetInstances(instances)
 	return r
 }
 
-func sharedRate(instances int) *limiter.FleetShare { return rateOf(instances).Fleet() }
+func sharedRate(instances int) *limiter.FleetShare { return rateOf(instances, 100).Fleet() }
 
 // admits is how many of n requests of a key an instance admits.
 func admits(r *limiter.RateLimiter, now int64, n int) (admitted int) {
@@ -33,9 +33,9 @@ func TestRates_UseOfOneInstanceCountsAtAll(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	var all []*told
-	var rates []*limiter.RateLimiter
+	var rates []*limiter.RateLimiter // so slow that Redis' clock, which the test does not hold, gives nothing back
 	for _, name := range []string{"a", "b"} {
-		one, r := instanceOf(t, server.Addr, name, "secret"), rateOf(2)
+		one, r := instanceOf(t, server.Addr, name, "secret"), rateOf(2, 0.01)
 		one.UseRates(map[string]*limiter.FleetShare{"r": r.Fleet()})
 		all, rates = append(all, one), append(rates, r)
 	}
@@ -72,7 +72,7 @@ func TestRates_UseOfOneInstanceCountsAtAll(t *testing.T) {
 func TestRates_CountsExpireAndAreBounded(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	one, r := instanceOf(t, server.Addr, "a", ""), rateOf(1)
+	one, r := instanceOf(t, server.Addr, "a", ""), rateOf(1, 100)
 	one.UseRates(map[string]*limiter.FleetShare{"r": r.Fleet()})
 	now := int64(time.Hour)
 	one.options.Now = func() int64 { return now }
@@ -98,7 +98,7 @@ func TestRates_CountsExpireAndAreBounded(t *testing.T) {
 func TestRates_WithoutRedisEachHasItsPart(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	one, r := instanceOf(t, server.Addr, "a", ""), rateOf(4)
+	one, r := instanceOf(t, server.Addr, "a", ""), rateOf(4, 100)
 	one.UseRates(map[string]*limiter.FleetShare{"r": r.Fleet()})
 	now := int64(time.Hour)
 	one.options.Now = func() int64 { return now }
