@@ -32,6 +32,31 @@ var (
 	calls = flag.String("calls", "", "a file for every command that Redis gets")
 )
 
+// playing is the seed that is played.
+var playing atomic.Uint64
+
+// watch ends the program when one seed is played for two minutes: a seed takes a tenth of a second, and one that
+// never ends prints nothing by itself. It runs in real time, outside the bubble.
+func watch(t *testing.T) {
+	tick := time.NewTicker(time.Minute)
+	stop := make(chan struct{})
+	t.Cleanup(func() { tick.Stop(); close(stop) })
+	go func() {
+		for last, times := uint64(0), 0; ; {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			if now := playing.Load(); now != last {
+				last, times = now, 0
+			} else if times++; times == 2 {
+				panic(fmt.Sprintf("seed %d does not end: it has been played for two minutes", last))
+			}
+		}
+	}()
+}
+
 // unnamed counts the SKUs that an operator opened although no log had named what to do.
 var unnamed atomic.Int64
 
@@ -209,8 +234,10 @@ func TestSchedules_KeepThePromises(t *testing.T) {
 	if _, ok := bugs[*planted]; !ok && *planted != "" {
 		t.Fatalf("-planted %q: there is no such bug in planted_test.go", *planted)
 	}
+	watch(t)
 	synctest.Test(t, func(t *testing.T) {
 		for seed := *first; seed < *first+*seeds && (failed == 0 || *planted == ""); seed++ {
+			playing.Store(seed)
 			before := unnamed.Load()
 			faults, plan, trace := play(t, seed, state, heard)
 			if played := seed - *first + 1; played%1000 == 0 && played < *seeds {
