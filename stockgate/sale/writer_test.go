@@ -143,7 +143,12 @@ func TestStatus_OfAnotherInstanceStaysAndIsReported(t *testing.T) {
 func TestStatus_InstanceThatHasWrittenNoneClosesNone(t *testing.T) {
 	b := openBooks(t, Writes{Status: true})
 	today := selling("today", -time.Hour, time.Hour)
-	early, _ := b.run(selling("today", time.Hour, 2*time.Hour))
+	early, w := b.run(selling("today", time.Hour, 2*time.Hour))
+	var asked atomic.Int64 // before each look of early at a SKU that is on sale by its file
+	w.Use(Writes{Status: true, Ended: func(context.Context, string) (ended, known bool) {
+		asked.Add(1)
+		return false, true
+	}})
 	b.run(today)
 	b.soon("it is on sale", func() bool { return b.status() == "1" })
 	b.run(selling("today", time.Hour, 2*time.Hour))
@@ -151,13 +156,13 @@ func TestStatus_InstanceThatHasWrittenNoneClosesNone(t *testing.T) {
 	if _, differ := wrong.Skew(); !differ {
 		t.Fatal("the clocks agree")
 	}
-	w := NewWriter(wrong, b.shop, b.plan, slog.New(slog.DiscardHandler))
-	defer w.Close()
+	behind := NewWriter(wrong, b.shop, b.plan, slog.New(slog.DiscardHandler))
+	defer behind.Close()
 	if looks(); b.status() != "1" {
 		t.Errorf("the status is %q", b.status())
 	}
 	early.Use([]Sale{today})
-	looks()
+	b.soon("early keeps it open, too", func() bool { return asked.Load() > 1 })
 	early.Use([]Sale{selling("today", time.Hour, 2*time.Hour)})
 	b.soon("it is postponed where it was open", func() bool { return b.status() == "0" })
 }
