@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,17 +13,13 @@ import (
 // frozen is the state of a ledger whose history may have been lost.
 const frozen = "frozen"
 
-// ErrBehind means that Redis holds an older ledger than the one that was settled: perhaps a wrong server was made
-// master.
+// ErrBehind means that Redis holds an older ledger than the one that was settled: a server that was behind became master,
+// or the ledger was made again by a clock that was behind.
 var ErrBehind = errors.New(
-	"redis holds an older ledger than the database; nothing is settled until Redis is the right one")
+	"redis holds an older ledger than the database; its SKU is closed, and settled once it is opened")
 
 // ErrNoLedger means that Redis has no ledger for a SKU that has a cursor.
 var ErrNoLedger = errors.New("the ledger is gone from Redis; nothing is settled until it is made again")
-
-// errRemadeBehind means that an operator has made a ledger again, and has not opened it since it is known what is
-// settled.
-var errRemadeBehind = errors.New("the ledger was made again by a clock that was behind; it is settled once it is opened")
 
 // Rebuild reads the orders of a SKU whole, whatever its cursor says, and makes them those of the database. It solves
 // entries that were parked. An operator has looked: rows of released orders follow, too. If the database knows newer
@@ -102,15 +99,13 @@ func (s *Settler) ledgerOf(ctx context.Context, p *skuCursor) (l Ledger, err err
 	case l.Epoch == 0 && p.cursor != nil:
 		return l, fmt.Errorf("settle %q: %w: sluice stock recover %s --total N --from FILE|settle|none --apply",
 			p.sku, ErrNoLedger, p.sku)
-	case p.cursor != nil && l.Epoch < p.cursor.Epoch && l.remade && s.o.Ledger != nil:
-		// The clock of Redis was behind when it was made again: who opens it does so behind what is settled.
-		err := s.o.Ledger.JoinRecovery(ctx, p.sku, Ledger{Position: p.cursor.Position})
-		if err == nil {
-			err = errRemadeBehind
+	case p.cursor != nil && l.Epoch < p.cursor.Epoch:
+		// It may have units that are sold. Who opens it does so behind what is settled.
+		err := ErrBehind
+		if s.o.Ledger != nil {
+			err = cmp.Or(s.o.Ledger.JoinRecovery(ctx, p.sku, Ledger{Position: p.cursor.Position}), err)
 		}
 		return l, fmt.Errorf("settle %q: %w: sluice stock recover %s", p.sku, err, p.sku)
-	case p.cursor != nil && l.Epoch < p.cursor.Epoch:
-		return l, fmt.Errorf("settle %q: %w", p.sku, ErrBehind)
 	}
 	return l, nil
 }

@@ -175,6 +175,14 @@ func rejectsOlderRedis(s *site) {
 	if after, _, _ := s.store.Cursor(s.Context(), sku); after != before {
 		s.Errorf("the cursor is %+v, and was %+v", after, before)
 	}
+	s.ledger.forget()
+	if state := s.ledger.state(sku); state != "frozen" {
+		s.Errorf("the SKU is %s, and may have units that are sold: want frozen", state)
+	}
+	s.ledger.open(sku) // the settler tells what was lost then
+	s.recovers(sku, 2)
+	s.equal(sku)
+	s.balances(sku, 4, 46)
 }
 
 // deductsAdoptedOnce follows docs/settlement-reference.md after the ledger is gone.
