@@ -199,6 +199,26 @@ func TestRecover_InstanceThatIsGoneKeepsTheSKUFrozen(t *testing.T) {
 	testkit.Want(t, "what it knows is sold already", statusOf(t, b, "b2"), "C")
 }
 
+// The clock of Redis jumps by an hour, and another loss freezes the SKU again: who has not called since then looks as if
+// it were gone for long, and may know of sold units.
+func TestRecover_SKUThatFreezesAgainWaitsOnForThoseWhoHaveToldNothing(t *testing.T) {
+	a, b, _, p := fallen(t, nil)
+	tells(t, a)
+	mark := strings.Split(p.replica.Client.HGet(t.Context(), hashOf1001, "m:"+b.instance).Val(), "|")
+	testkit.Want(t, "parts of a mark", len(mark), 3)
+	mark[1] = fmt.Sprint(time.Now().Add(-time.Hour).UnixMilli())
+	testkit.Check(t, p.replica.Client.HSet(t.Context(), hashOf1001, "m:"+b.instance, strings.Join(mark, "|")).Err())
+	testkit.Check(t, p.replica.Client.HIncrBy(t.Context(), hashOf1001, "ver", -1).Err())
+	epoch := stockIn(t, a).Epoch
+	takes(t, a, "new")
+	testkit.Want(t, "frozen again", stockIn(t, a).Epoch, epoch+1)
+	for range 3 {
+		s := tells(t, a)
+		testkit.Want(t, "state", s.State, Frozen)
+		testkit.Want(t, "waits", fmt.Sprint(s.Waits), fmt.Sprint([]string{b.instance}))
+	}
+}
+
 // All that an instance ever wrote for the SKU may be in the tail: then no roll has its name.
 func TestRecover_InstanceThatTheRollMissedIsWaitedFor(t *testing.T) {
 	p := newPair(t)

@@ -74,8 +74,9 @@ local function seen(stock, reached)
 	if reached < tonumber(ANSWERED) then return 'mark' end
 end
 
--- roll notes who must tell what it knows: whoever called as lately as the others, or is waited for. Who was asked the
--- last time and is not now is nobody's concern any more.
+-- roll notes who must tell what it knows: whoever called as lately as the others, or is waited for. A stock that freezes
+-- again waits on for those who have told nothing since it froze; by the clock alone they may look as if they were gone
+-- for long. Who else was asked the last time and is not now is nobody's concern any more.
 local function roll(stock)
 	local all, newest, verifying = redis.call('HGETALL', S), 0, string.match(stock.doubt or '', '^(.*)|%d+$') == RUN
 	for i = 1, #all, 2 do
@@ -93,7 +94,8 @@ local function roll(stock)
 	end
 	for i = 1, #all, 2 do
 		local name = string.match(all[i], '^rc:(.*)$')
-		if name and name ~= WHO and not called[name] then note(stock, all[i], NOT_ASKED .. '|0') end
+		local told = stock.was_state ~= 'frozen' or string.sub(all[i + 1], 1, 1) ~= '0'
+		if name and name ~= WHO and not called[name] and told then note(stock, all[i], NOT_ASKED .. '|0') end
 	end
 	if WHO ~= '' then note(stock, 'rc:' .. WHO, '0|' .. digits(stock.here)) end
 end
