@@ -219,6 +219,29 @@ func TestRecover_SKUThatFreezesAgainWaitsOnForThoseWhoHaveToldNothing(t *testing
 	}
 }
 
+// The clock of Redis jumps by an hour. Who has called before the jump alone is waited for all the same.
+func TestRecover_JumpOfTheClockMakesNoInstanceLookAsIfItWereGone(t *testing.T) {
+	server, a := onRedis(t)
+	b := connect(t, server, texts())
+	a.Settle = 0
+	takes(t, a, "a")
+	takes(t, b, "b")
+	for _, r := range []*Store{a, b} { // they called an hour ago by the clock of now
+		mark := strings.Split(server.Client.HGet(t.Context(), hashOf1001, "m:"+r.instance).Val(), "|")
+		testkit.Want(t, "parts of a mark", len(mark), 3)
+		mark[1] = fmt.Sprint(time.Now().Add(-time.Hour).UnixMilli())
+		testkit.Check(t, server.Client.HSet(t.Context(), hashOf1001, "m:"+r.instance, strings.Join(mark, "|")).Err())
+	}
+	takes(t, a, "behind the jump")
+	testkit.Check(t, server.Client.HIncrBy(t.Context(), hashOf1001, "ver", -1).Err())
+	takes(t, a, "new")
+	for range 3 {
+		s := tells(t, a)
+		testkit.Want(t, "state", s.State, Frozen)
+		testkit.Want(t, "waits", fmt.Sprint(s.Waits), fmt.Sprint([]string{b.instance}))
+	}
+}
+
 // All that an instance ever wrote for the SKU may be in the tail: then no roll has its name.
 func TestRecover_InstanceThatTheRollMissedIsWaitedFor(t *testing.T) {
 	p := newPair(t)

@@ -15,6 +15,10 @@
 -- others', and found what it has seen. doubt is run|since meanwhile. One that does not call within PATIENCE freezes
 -- it: nobody can tell what that one has sold.
 --
+-- The clock may jump: it is set, or that of another server is ahead. An instance calls every second, so one that finds
+-- its mark older than FRESH notes jump, the times before and behind as before|behind. Marks of about the time before
+-- count as made behind it, or all who have not called since would look as if they were gone for long.
+--
 -- Who freezes calls the roll of the instances that may know of orders that are gone: rc:<instance> is phase|at, how
 -- far it has told what it knows (recover.lua), and the time of its last call that is still known here. was is the state
 -- to go back to once all have told; frozen there means that an operator alone may open it. since is when it froze, upto epoch|ver of
@@ -50,6 +54,15 @@ local function stamp(mark)
 	return tonumber(seq or 0), tonumber(at or 0), run
 end
 
+-- lately reads when the last call of a mark was, without the jump of the clock that the stock knows.
+local function lately(mark, jump)
+	local _, at = stamp(mark)
+	local before, behind = string.match(jump or '', '^(%d+)|(%d+)$')
+	before = tonumber(before)
+	if before and math.abs(at - before) <= FRESH then at = at - before + tonumber(behind) end
+	return at
+end
+
 -- note keeps a field of S for the next write of it.
 local function note(stock, field, value)
 	push(stock.marks, field, value)
@@ -79,15 +92,16 @@ end
 -- for long. Who else was asked the last time and is not now is nobody's concern any more.
 local function roll(stock)
 	local all, newest, verifying = redis.call('HGETALL', S), 0, string.match(stock.doubt or '', '^(.*)|%d+$') == RUN
+	local jump = stock.jump
 	for i = 1, #all, 2 do
-		if string.sub(all[i], 1, 2) == 'm:' then newest = math.max(newest, (select(2, stamp(all[i + 1])))) end
+		if string.sub(all[i], 1, 2) == 'm:' then newest = math.max(newest, lately(all[i + 1], jump)) end
 	end
 	newest = math.min(newest, clock()) -- or one mark of a clock that ran ahead would leave all others out
 	local called = {}
 	for i = 1, #all, 2 do
 		local kind, name = string.match(all[i], '^(%a+):(.*)$')
 		local _, at, run = stamp(all[i + 1])
-		if kind == 'm' and name ~= WHO and (at >= newest - FRESH or verifying and run ~= RUN) then
+		if kind == 'm' and name ~= WHO and (lately(all[i + 1], jump) >= newest - FRESH or verifying and run ~= RUN) then
 			called[name] = true
 			note(stock, 'rc:' .. name, '0|' .. digits(at))
 		end
@@ -151,19 +165,20 @@ end
 
 -- silent counts the instances that have not called this server yet. At first it leaves out those that were gone
 -- before: whose mark is much older than the newest.
-local function silent(first)
+local function silent(stock, first)
 	local all, marks, newest, n = redis.call('HGETALL', S), {}, 0, 0
 	for i = 1, #all, 2 do
 		if string.sub(all[i], 1, 2) == 'm:' then
 			local seq, at, run = stamp(all[i + 1])
-			newest = math.max(newest, at)
-			push(marks, all[i], {seq = seq, at = at, run = run})
+			local last = lately(all[i + 1], stock.jump)
+			newest = math.max(newest, last)
+			push(marks, all[i], {seq = seq, at = at, run = run, last = last})
 		end
 	end
 	newest = math.min(newest, clock())
 	for i = 1, #marks, 2 do
 		local name, mark = marks[i], marks[i + 1]
-		if first and mark.at < newest - FRESH then
+		if first and mark.last < newest - FRESH then
 			redis.call('HSET', S, name, digits(mark.seq) .. '|' .. digits(mark.at) .. '|' .. RUN)
 		elseif name ~= 'm:' .. WHO and mark.run ~= RUN then
 			n = n + 1
@@ -177,7 +192,7 @@ local function doubt(stock, now)
 	local run, since = string.match(stock.doubt or '', '^(.*)|(%d+)$')
 	local known = run == RUN and tonumber(since) <= now -- a later time is one of a clock that ran ahead
 	if not known then since = digits(now) end
-	if silent(not run) == 0 then
+	if silent(stock, not run) == 0 then
 		trust(stock)
 	elseif now - tonumber(since) > PATIENCE then
 		freeze(stock, 'silent')
@@ -203,6 +218,10 @@ local function meet(stock, mark)
 	stock.here, stock.overtaken = here, reached >= tonumber(SEQ)
 	if string.sub(WHO, 1, #SETTLER) ~= SETTLER then
 		note(stock, 'm:' .. WHO, digits(math.max(reached, tonumber(SEQ))) .. '|' .. digits(now) .. '|' .. RUN)
+		if here > 0 and now - here > FRESH then
+			stock.jump = digits(here) .. '|' .. digits(now)
+			note(stock, 'jump', stock.jump)
+		end
 	end
 	-- Orders that are missing may be told only if the ledger freezes for that.
 	local known = why and why ~= 'missing' and stock.state == 'frozen' and outrun(stock)
@@ -219,8 +238,9 @@ end
 
 -- lazily reads what orders hardly ever need of the stock, all of it when some of it is first asked for.
 local lazily = {__index = function(stock, name)
-	local v = redis.call('HMGET', S, 'why', 'doubt', 'rc:' .. WHO, 'born', 'later', 'paid')
-	local read = {why = v[1] or '', doubt = v[2], roll = v[3], born = tonumber(v[4] or 0), later = v[5] or '0', paid = v[6] == '1'}
+	local v = redis.call('HMGET', S, 'why', 'doubt', 'rc:' .. WHO, 'born', 'later', 'paid', 'jump')
+	local read = {why = v[1] or '', doubt = v[2], roll = v[3], born = tonumber(v[4] or 0), later = v[5] or '0', paid = v[6] == '1',
+		jump = v[7] or ''}
 	for field, value in pairs(read) do
 		if rawget(stock, field) == nil then stock[field] = value end
 	end
@@ -260,7 +280,7 @@ local function forget(stock)
 	if redis.call('HLEN', S) <= CROWD or stock.run ~= RUN or stock.state == 'frozen' then return end
 	local all, gone, past = redis.call('HGETALL', S), {}, clock() - LONG
 	for i = 1, #all, 2 do
-		if string.sub(all[i], 1, 2) == 'm:' and select(2, stamp(all[i + 1])) < past then gone[#gone + 1] = all[i] end
+		if string.sub(all[i], 1, 2) == 'm:' and lately(all[i + 1], stock.jump) < past then gone[#gone + 1] = all[i] end
 	end
 	if #gone > 0 then redis.call('HDEL', S, unpack(gone)) end
 end
