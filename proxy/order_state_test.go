@@ -58,7 +58,7 @@ func TestOrderState_NoAnswerDeniesAnOrder(t *testing.T) {
 
 // deniesOrder reports a text that says that no order was placed.
 func deniesOrder(body string) bool {
-	return strings.Contains(strings.ToLower(body), "your order was not placed") || strings.Contains(body, "下单未成功")
+	return strings.Contains(strings.ToLower(body), "this request placed no order") || strings.Contains(body, "本次请求未下单")
 }
 
 // unreachableOrders are orders whose store cannot be reached.

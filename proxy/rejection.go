@@ -47,7 +47,7 @@ func setStart(c *reject.Case) {
 
 var textHTML = []byte("text/html")
 
-// "Your order was not placed and you were not charged" is what a rejected shopper wants to know, and must not
+// "This request placed no order, and you were not charged" is what a rejected shopper wants to know, and must not
 // read unless it is so. A buyer who had no response asks again, by the same Idempotency-Key or for the order's state:
 // to that buyer a limit, or a ledger that cannot be reached, says something of this request alone.
 //

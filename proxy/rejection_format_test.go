@@ -17,7 +17,7 @@ func TestRejection_HasTheClientsFormatAndLanguage(t *testing.T) {
 		{"Accept: text/html,*/*\r\nAccept-Language: zh-CN,zh;q=0.9,en;q=0.8\r\n", page, "已售罄"},
 		{"Accept: text/html\r\nAccept-Language: en-GB\r\n", page, "Sold out"},
 		{"Accept: application/json\r\nAccept-Language: fr, zh;q=0.1\r\n", "application/problem+json", "已售罄"},
-		{"", "application/problem+json", "your order was not placed"},
+		{"", "application/problem+json", "this request placed no order"},
 	} {
 		resp, body := talk(t, addr, orderWith("Host: shop\r\n", "Host: shop\r\nOrigin: https://shop\r\n"+tt.headers))
 		if got := resp.Header.Get("Content-Type"); got != tt.contentType ||

@@ -86,7 +86,7 @@ func reserving(to Upstream) (Options, *fakeOrders) {
 
 // An order that was placed and refunded later is not told that it was not placed.
 func TestReservation_RefundedOrderWasPlaced(t *testing.T) {
-	for refunded, want := range map[bool]string{true: "It was placed, and cancelled later.", false: "was not placed"} {
+	for refunded, want := range map[bool]string{true: "It was placed, and cancelled later.", false: "placed no order"} {
 		o, ledger := reserving(&recorder{})
 		ledger.answer.Reason, ledger.answer.Refunded, ledger.lookUp = reject.Released, refunded, true
 		p, err := New(o)
@@ -184,7 +184,7 @@ func TestReservation_OrderWithoutOneIsNeitherSentNorSettled(t *testing.T) {
 			if len(to.all()) > 0 || len(ledger.settled()) > 0 || len(ledger.asked()) > 0 == decided {
 				t.Errorf("%v: sent %q, settled %v, asked %v", reason, to.all(), ledger.settled(), ledger.asked())
 			}
-			denies := strings.Contains(body, "order was not placed")
+			denies := strings.Contains(body, "placed no order")
 			if denies == slices.Contains(ordersThatMayExist, reason) {
 				t.Errorf("%v: says that there is no order: %v: %s", reason, denies, body)
 			}

@@ -101,7 +101,7 @@ func TestRoom_RejectionSaysWhereTheRoomIs(t *testing.T) {
 // The pass of a buyer whose answer was lost may have ended since: the page must not say that nothing was ordered.
 func TestRoom_RejectionDeniesNoOrderThatMayHaveBeenPlaced(t *testing.T) {
 	for gate, want := range map[route.Gate]string{route.Reserve: "This request has placed no new order.",
-		route.Limit: "Your order was not placed"} {
+		route.Limit: "This request placed no order"} {
 		p, _ := atRoom(t, func(o *Options) { o.Routes[0].Gate, o.Orders = gate, fixedOrders{} })
 		if _, text := handleOneWith(t, p, order); !strings.Contains(text, want) {
 			t.Errorf("gate %v: %s, want %s", gate, text, want)

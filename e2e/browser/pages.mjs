@@ -7,7 +7,7 @@ import { is, note, play, wrong } from "./stage.mjs";
 // is paused or has ended does not look up an earlier order: there a page speaks of this request alone, whether the
 // schedule or the ledger rejected it.
 const orders = {
-  none: /^(Your order was not placed and you were not charged\.|下单未成功，未产生扣款。)$/,
+  none: /^(This request placed no order, and you were not charged\.|本次请求未下单，未产生扣款。)$/,
   other: /^(This request has placed no new order\.|本次请求没有产生新的订单。)$/,
   unknown: /^(We do not know yet whether your order was placed\. .*|暂时无法确认订单是否成功。.*)$/,
 };

@@ -52,7 +52,7 @@ var messages = [numMessages]struct {
 	key string
 	in  [numLanguages]string
 }{
-	notOrdered: {"not_ordered", [...]string{"Your order was not placed and you were not charged.", "下单未成功，未产生扣款。"}},
+	notOrdered: {"not_ordered", [...]string{"This request placed no order, and you were not charged.", "本次请求未下单，未产生扣款。"}},
 	unknownYet: {"unknown_yet", [...]string{
 		"We do not know yet whether your order was placed. Please check your orders before you order again.",
 		"暂时无法确认订单是否成功。请先查看您的订单，不要重复下单。",
