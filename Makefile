@@ -35,7 +35,7 @@ SHARING = ./accesslog ./cache ./gateway/... ./internal/listener ./limiter ./prox
 	./stockgate/... ./upstream/...
 
 test: ## the fast tests, on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
-	@echo "test: 2 to 3 minutes on 2 cores; the first time 3 more, in which Go downloads and compiles the dependencies"
+	@echo "test: 2 to 4 minutes on 2 cores; the first time 3 to 5 more, in which Go downloads and compiles the dependencies"
 	@sh tools/need redis-server 'most tests run on a real one'
 	$(TEST) -timeout 30m -p 4 $(GOTESTFLAGS) $(FAST)
 
