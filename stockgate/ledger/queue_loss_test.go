@@ -1,6 +1,9 @@
 package ledger
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,4 +161,40 @@ func TestHandOut_WaitsUntilTheLedgerHasKnownTheProcessForAWhile(t *testing.T) {
 	seen.since = seen.since.Add(-time.Hour)
 	seen.mu.Unlock()
 	testkit.Want(t, "later", serialsOf(takeAt(t, fresh, 1, 1, 100).Orders), "order")
+}
+
+// A process was cut off from Redis for so long that no ledger would wait for it, and hands out an order with its first
+// call after that. Redis forgets that call, and the process is killed. The order must not be handed out again.
+func TestHandOut_WaitsAgainAfterASilence(t *testing.T) {
+	server, a := durable(t)
+	queueUp(t, a, "order")
+	o := optionsFor(server, 1)
+	o.HandOutAfter = time.Minute
+	cut := testkit.Must[*Store](t)(NewStore(o))
+	takeAt(t, cut, 1, 0, 100)
+	const silence = 2 * time.Minute
+	mark := "m:" + cut.instance
+	part := strings.SplitN(server.Client.HGet(t.Context(), hashOf1001, mark).Val(), "|", 3)
+	part[1] = fmt.Sprint(testkit.Must[int64](t)(strconv.ParseInt(part[1], 10, 64)) - silence.Milliseconds())
+	testkit.Check(t, server.Client.HSet(t.Context(), hashOf1001, mark, strings.Join(part, "|")).Err())
+	seen := cut.Seen.Find("1001")
+	seen.mu.Lock()
+	seen.since, seen.at = seen.since.Add(-silence), seen.at.Add(-silence)
+	seen.mu.Unlock()
+	stockIn(t, a)
+	kept := snapshotOf(t, server, "1001")
+	handedOut := serialsOf(takeAt(t, cut, 1, 1, 100).Orders)
+	cut.depart()
+	cut.visits.Wait()
+	cut.link.Close()
+	kept.restore(t, server)
+	restart(t, server)
+	testkit.Eventually(t, "the order is handed out", func() bool {
+		c := takeAll
+		c.Now = 1
+		got, err := a.HandOut(t.Context(), "1001", c)
+		handedOut += serialsOf(got.Orders)
+		return err == nil && handedOut != ""
+	})
+	testkit.Want(t, "handed out", handedOut, "order")
 }

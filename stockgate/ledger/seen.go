@@ -29,7 +29,7 @@ type SeenState struct {
 	sale       int64     // the latest sale of the SKU that this instance has seen or heard of
 	answered   int64     // the highest call of this instance that was answered in that epoch
 	at         time.Time // when it last was
-	since      time.Time // when a call of this process was first answered
+	since      time.Time // since then calls of this process were answered without a pause of silenceFor
 	lost       string    // why the ledger must be closed; "" once its epoch is a later one
 	gone       int64     // the call that did not find it; 0 = it is there
 	progress   progress  // how far this instance has told a later epoch what it knows
@@ -38,6 +38,9 @@ type SeenState struct {
 
 // claimFor is how long an instance claims that its mark must be there. The scripts forget marks only much later.
 const claimFor = 30 * time.Minute
+
+// silenceFor is less than FRESH in mark.lua: after a fail-over a ledger does not wait for who was silent for longer.
+const silenceFor = 2 * sweepInterval
 
 // Claim is what one call says that its instance has seen.
 type Claim struct {
@@ -79,10 +82,11 @@ func (t *SeenState) Learn(a Answer, marked bool) (found bool) {
 	}
 	t.ver = max(t.ver, a.Ver)
 	if marked {
-		t.answered, t.at = max(t.answered, a.Call), time.Now()
-		if t.since.IsZero() {
-			t.since = t.at
+		now := time.Now()
+		if t.since.IsZero() || now.Sub(t.at) > silenceFor {
+			t.since = now
 		}
+		t.answered, t.at = max(t.answered, a.Call), now
 	}
 	if found = t.gone > 0 && a.Call > t.gone; found {
 		t.gone = 0
@@ -90,8 +94,8 @@ func (t *SeenState) Learn(a Answer, marked bool) (found bool) {
 	return found
 }
 
-// markedFor is for how long the calls of this process have left marks in the ledger of sku. Where there are too many
-// ledgers to watch it is not known, and long enough.
+// markedFor is for how long the calls of this process have left marks in the ledger of sku, without a pause of
+// silenceFor. Where there are too many ledgers to watch it is not known, and long enough.
 func (t *Seen) markedFor(sku string) time.Duration {
 	t.mu.RLock()
 	one, full := t.all[sku], len(t.all) >= maxSeen
@@ -103,7 +107,7 @@ func (t *Seen) markedFor(sku string) time.Duration {
 	}
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if one.since.IsZero() {
+	if one.since.IsZero() || time.Since(one.at) > silenceFor {
 		return 0
 	}
 	return time.Since(one.since)

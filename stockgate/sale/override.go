@@ -189,8 +189,8 @@ func (b *Schedule) update(ctx context.Context, p *plan) {
 	b.logTransitions(p)
 }
 
-// exchange reads Redis' clock and its words in one round trip, and writes those that Redis has lost or has of a former
-// start.
+// exchange reads Redis' clock and its words in one round trip, and writes those that Redis has lost or has of other
+// hours alone: what counts for a sale then counts where it is moved again.
 func (b *Schedule) exchange(ctx context.Context, c *redis.Client, p *plan) error {
 	began := b.o.Now()
 	pipe := c.Pipeline()
@@ -213,17 +213,24 @@ func (b *Schedule) exchange(ctx context.Context, c *redis.Client, p *plan) error
 			}
 		}
 	}
+	var news []word
 	for _, s := range p.all {
 		lost := s.known().beats(said[s])
 		if !lost {
 			s.applyOverride(said[s], b)
 		}
 		known := s.known()
-		moved := known.to == Paused && all.Val()[known.field()] == "" // it was said of the former start
-		if lost || moved {
-			if err := b.write(ctx, c, p, known); err != nil {
-				return err
-			}
+		if known.to != Ended && known.at > 0 { // an end is no word on other hours than those that it was said of
+			own, _ := wordOf(known.field(), all.Val()[known.field()])
+			lost = known.beats(own.override) || known.override == own.override && known.ends > own.ends
+		}
+		if lost {
+			news = append(news, known)
+		}
+	}
+	for _, w := range news { // once all are heard: a Redis that takes no writes is read
+		if err := b.write(ctx, c, p, w); err != nil {
+			return err
 		}
 	}
 	return nil

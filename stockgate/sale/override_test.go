@@ -232,21 +232,68 @@ func TestOverride_CountsForTheSaleWhoseHoursAreCorrected(t *testing.T) {
 	}
 }
 
-// A sale that is paused is moved twice, each time by a restart of all instances, and its last hours are behind the first
-// ones.
+// A sale that is paused is moved or extended twice, each time by a restart of all instances, and its last hours are
+// behind the first ones.
 func TestOverride_PauseFollowsASaleThatIsMovedAgain(t *testing.T) {
+	for what, hours := range map[string][][2]time.Duration{
+		"moved":    {{60, 120}, {90, 150}, {130, 190}},
+		"extended": {{60, 120}, {60, 180}, {130, 180}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r, now := redistest.Start(t), time.Now()
+			for i, at := range hours {
+				b := instance(t, r, 0, from(now, at))
+				if i == 0 {
+					testkit.Check(t, b.Set(t.Context(), "a", Paused))
+				}
+				if !b.All()[0].Shut {
+					t.Errorf("%s %d times, it is not paused", what, i)
+				}
+				b.Close()
+			}
+		})
+	}
+}
+
+// from is a sale of some minutes.
+func from(now time.Time, at [2]time.Duration) Sale {
+	s := running("a")[0]
+	s.Starts, s.Ends = now.Add(at[0]*time.Minute), now.Add(at[1]*time.Minute)
+	return s
+}
+
+// A sale is paused, and moved on some instances; the file of the one who resumes it has the former hours. Then it is
+// moved again, by a restart of all instances.
+func TestOverride_ResumeFollowsASaleThatIsMovedAgain(t *testing.T) {
 	r, now := redistest.Start(t), time.Now()
-	for i, starts := range []time.Duration{60, 90, 130} {
-		sales := running("a")
-		sales[0].Starts, sales[0].Ends = now.Add(starts*time.Minute), now.Add((starts+60)*time.Minute)
-		b := instance(t, r, 0, sales...)
-		if i == 0 {
-			testkit.Check(t, b.Set(t.Context(), "a", Paused))
+	former := instance(t, r, 0, from(now, [2]time.Duration{60, 120}))
+	testkit.Check(t, former.Set(t.Context(), "a", Paused))
+	moved := instance(t, r, 0, from(now, [2]time.Duration{90, 150}))
+	testkit.Check(t, former.Set(t.Context(), "a", On))
+	testkit.Eventually(t, "it is resumed", func() bool { return !moved.All()[0].Shut })
+	moved.Close()
+	former.Close()
+	if instance(t, r, 0, from(now, [2]time.Duration{130, 190})).All()[0].Shut {
+		t.Error("it is paused again")
+	}
+}
+
+// A Redis that takes no writes, as one without its replica, is read all the same: an instance starts with a file in
+// which the hours of one sale are corrected, and hears what was said of the other one.
+func TestOverride_WordsAreHeardWhileRedisTakesNoWrites(t *testing.T) {
+	r := redistest.Start(t)
+	sales := running("a", "b")
+	b := instance(t, r, 0, sales...)
+	for _, name := range []string{"a", "b"} {
+		testkit.Check(t, b.Set(t.Context(), name, Paused))
+	}
+	b.Close()
+	testkit.Check(t, r.Client.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
+	sales[0].Starts = sales[0].Starts.Add(time.Second)
+	for _, s := range instance(t, r, 0, sales...).All() {
+		if s.State != Paused {
+			t.Errorf("%s is %v", s.Name, s.State)
 		}
-		if !b.All()[0].Shut {
-			t.Errorf("moved %d times, it is not paused", i)
-		}
-		b.Close()
 	}
 }
 
