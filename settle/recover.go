@@ -13,8 +13,8 @@ import (
 // frozen is the state of a ledger whose history may have been lost.
 const frozen = "frozen"
 
-// ErrBehind means that Redis holds an older ledger than the one that was settled: a server that was behind became master,
-// or the ledger was made again by a clock that was behind.
+// ErrBehind means that Redis holds an older ledger than the one that was settled: a server that was behind became
+// master, or the ledger was made again by a clock that was behind.
 var ErrBehind = errors.New(
 	"redis holds an older ledger than the database; its SKU is closed, and settled once it is opened")
 

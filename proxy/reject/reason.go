@@ -215,8 +215,8 @@ func Reasons() (all []Reason) {
 // mayHavePlaced reports that this very request may have placed an order.
 func (r Reason) mayHavePlaced() bool { return table[r].flags&maybePlaced != 0 }
 
-// orderMessage is what the reason alone tells about the order. "This request placed no order, and you were not charged" is
-// what a rejected client wants to know, and must not read unless it is true.
+// orderMessage is what the reason alone tells about the order. "This request placed no order, and you were not charged"
+// is what a rejected client wants to know, and must not read unless it is true.
 func (r Reason) orderMessage() message {
 	switch {
 	case r.mayHavePlaced():

@@ -199,8 +199,8 @@ func TestRecover_InstanceThatIsGoneKeepsTheSKUFrozen(t *testing.T) {
 	testkit.Want(t, "what it knows is sold already", statusOf(t, b, "b2"), "C")
 }
 
-// The clock of Redis jumps by an hour, and another loss freezes the SKU again: who has not called since then looks as if
-// it were gone for long, and may know of sold units.
+// The clock of Redis jumps by an hour, and another loss freezes the SKU again: an instance that has not called since
+// then looks as if it were gone for long, and may know of sold units.
 func TestRecover_SKUThatFreezesAgainWaitsOnForThoseWhoHaveToldNothing(t *testing.T) {
 	a, b, _, p := fallen(t, nil)
 	tells(t, a)
