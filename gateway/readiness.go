@@ -85,6 +85,8 @@ func (g *Gateway) redisCheck() (string, admin.Health) {
 	onError := c.Stock.OnError
 	consequence, health := "orders are rejected with 503", admin.Degraded
 	switch {
+	case !c.ReadsStock():
+		consequence = "no route asks for stock, so orders are forwarded"
 	case c.Mode == "observe":
 		consequence = "in observe mode orders are forwarded"
 	case onError == "allow":

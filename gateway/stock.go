@@ -78,6 +78,7 @@ func stockOptions(of *config.Config) stockgate.Options {
 		PerUnit:       c.MaxInFlightPerUnit,
 		AllowOnError:  c.OnError == "allow",
 		Observe:       of.Mode == "observe",
+		Unasked:       !of.ReadsStock(),
 		AllowUnknown:  c.UnknownSKU == "allow",
 		Again:         c.Layout.UsersKey == "",
 		Wait:          c.Redis.Timeout + 50*time.Millisecond, // one command, and its turn

@@ -34,6 +34,8 @@ func (h *health) record(now int64, err error) {
 		begins := h.since.CompareAndSwap(0, max(1, now))
 		consequence, r := "orders are rejected with 503 (stock.on_error)", h.rules.Load()
 		switch {
+		case r.unasked:
+			consequence = "no route asks for stock, so orders are forwarded"
 		case r.observe:
 			consequence = `orders are forwarded (mode = "observe")`
 		case r.allow:
@@ -41,7 +43,7 @@ func (h *health) record(now int64, err error) {
 		}
 		h.losses.Lost(h.log, time.Unix(0, now), begins, "cannot reach Redis; "+consequence, err)
 	case h.lost():
-		h.losses.Found(h.log, "Redis is reached again; the stock is known", "after", h.away(now).String())
+		h.losses.Found(h.log, "Redis is reached again", "after", h.away(now).String())
 		h.since.Store(0)
 	}
 }

@@ -16,6 +16,7 @@ type Options struct {
 	Instances     func() int    // that guard the same stock, and divide the tries for units that came back; this one alone
 	AllowOnError  bool          // admit when the stock cannot be known, instead of StockError
 	Observe       bool          // what would be rejected is forwarded: for the log
+	Unasked       bool          // no route asks for stock: for the log
 	AllowUnknown  bool          // admit SKUs without a key, instead of UnknownSKU
 	MaxSKUs       int           // SKUs that are remembered at one time; 100,000
 	Wait          time.Duration // for one look at a SKU: a little more than one command may take; 150ms

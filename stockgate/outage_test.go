@@ -164,6 +164,7 @@ func TestOutage_LogTellsWhatBecomesOfOrders(t *testing.T) {
 		"cannot reach Redis; orders are rejected with 503":  func(*Options) {},
 		"cannot reach Redis; check routes forward orders":   func(o *Options) { o.AllowOnError = true },
 		"cannot reach Redis; orders are forwarded (mode = ": func(o *Options) { o.Observe = true },
+		"cannot reach Redis; no route asks for stock":       func(o *Options) { o.Unasked = true },
 	} {
 		var text strings.Builder
 		o := options()

@@ -18,6 +18,7 @@ type rules struct {
 	next    time.Duration // for that of the next turn
 	allow   bool          // on_error
 	observe bool          // mode
+	unasked bool          // no route asks for stock
 	again   bool          // buyers are not asked for
 
 	refresh int64 // ns between readings of a SKU on sale
@@ -40,7 +41,7 @@ func rulesOf(o *Options, since int64) *rules {
 			faulty:    memory,
 			crowded:   math.MinInt64,
 		},
-		since: since, wait: o.Wait, next: o.Refresh + o.Wait, allow: o.AllowOnError, observe: o.Observe, again: o.Again,
+		since: since, wait: o.Wait, next: o.Refresh + o.Wait, allow: o.AllowOnError, observe: o.Observe, unasked: o.Unasked, again: o.Again,
 		refresh: int64(o.Refresh), quiet: int64(max(o.Refresh, o.SoldOutMemory/4)), memory: memory,
 		perUnit: int64(o.PerUnit),
 	}
