@@ -43,11 +43,13 @@ func (r *Rules) startsSoon(s *State) bool {
 }
 
 // soon is about how many of those who wait may be called before the longest pause has passed: more than the units want,
-// with those that may come back. Their pauses are short.
+// with those that may come back; without stock so many a second. Their pauses are short.
 func (r *Rules) soon(s *State) int64 {
 	switch {
-	case !s.Stocked || !s.Phase.Passes() && !r.startsSoon(s):
+	case !s.Phase.Passes() && !r.startsSoon(s):
 		return 0
+	case !s.Stocked:
+		return int64(math.Ceil(min(r.PerSecond*r.PollCeiling.Seconds(), 1<<40)))
 	case !s.Known:
 		return s.Waiting()
 	}

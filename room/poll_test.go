@@ -8,6 +8,7 @@ import (
 // Who may be called soon has heard of a call when its people may claim: no pause of them is longer than the notice.
 func TestNextPoll_NoneOfThoseWhoMayBeCalledSoonSleepsThroughTheNotice(t *testing.T) {
 	r := rules()
+	r.PerSecond = 1
 	for _, c := range []struct {
 		name   string
 		change func(*State)
@@ -23,11 +24,13 @@ func TestNextPoll_NoneOfThoseWhoMayBeCalledSoonSleepsThroughTheNotice(t *testing
 		{"not soon, and no one was called lately", func(s *State) { s.Free, s.Held = 2, 8 }, 27, false},
 		{"next, on hold", func(s *State) { s.Phase = Hold }, 26, true},
 		{"stock unknown", func(s *State) { s.Known = false }, 900, true},
+		{"without stock, and no one was called lately", func(s *State) { s.Stocked = false }, 20, true},
+		{"not soon, without stock", func(s *State) { s.Stocked = false }, 21, false},
 		{"all units are reserved", func(s *State) { s.Phase, s.Free, s.Held = LastChance, 0, 1 }, 900, true},
 	} {
 		s := stocked(10, 0)
 		c.change(&s)
-		notice, least, most := r.Notice(&s), time.Hour, time.Duration(0)
+		notice, least, most := r.shortCeiling()+stepLength, time.Hour, time.Duration(0)
 		for range 1000 {
 			s.At++
 			if s.Phase == PreQueue {
