@@ -459,3 +459,20 @@ func TestRecover_InstanceThatLeavesTellsBefore(t *testing.T) {
 	testkit.Want(t, "b2", statusOf(t, a, "b2"), "H")
 	testkit.Want(t, "state", stockIn(t, a).State, On)
 }
+
+// What who leaves has given back of another's order stays so, although the other tells the order as sold only then.
+func TestRecover_RefundOfWhoHasLeftOutlivesTheOrdersOwnWitness(t *testing.T) {
+	a, b, _, _ := fallen(t, func(a, b *Store) {
+		testkit.Want(t, "sold", finishOne(t, a, Confirm, "a2"), Changed)
+		testkit.Want(t, "given back by another", finishOne(t, b, Refund, "a2"), Changed)
+	})
+	takes(t, b, "new")
+	testkit.Check(t, b.Close())
+	tells(t, a)
+	tells(t, a)
+	testkit.Want(t, "a2", statusOf(t, a, "a2"), "R")
+	s := stockIn(t, a)
+	testkit.Want(t, "state", s.State, On)
+	testkit.Want(t, "sold", s.Sold, 0)
+	testkit.Want(t, "held", s.Held, 3)
+}

@@ -96,8 +96,9 @@ func (r *Recovery) Look(ctx context.Context, sku string, now int64) (Result, err
 	return r.tell(ctx, sku, now, now, 0, nil)
 }
 
-// HandOver tells all at once, since this instance will not be there any more when the others have told. What it has
-// done to orders that they put back only later is lost: those stay held, or sold, until an operator decides.
+// HandOver tells all at once, since this instance will not be there any more when the others have told. A refund of
+// an order that they tell only later leaves a tombstone. What else was done to such an order is lost: it stays held,
+// or sold, until its outcome is asked for or an operator decides.
 func (r *Recovery) HandOver(ctx context.Context, sku string) error {
 	now := time.Now()
 	_, err := r.report(ctx, sku, now.UnixMilli(), now.Add(24*time.Hour).UnixMilli(), true)

@@ -6,7 +6,8 @@
 -- last call that was known; was; how many records were put back; then the names of those who have not told all.
 --
 -- A state is what the caller knows: H held, C sold, X released, R refunded, A adopted. In lower case it knows that
--- alone, and not the order: then only what is there is changed. What comes again changes nothing. Orders of a ledger
+-- alone, and not the order: then only what is there is changed, and r leaves a tombstone of no units where nothing is,
+-- so that who tells the order later does not put it back as sold. What comes again changes nothing. Orders of a ledger
 -- before this one, and those that were archived, are passed over.
 
 local keep, phase, settle, n = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -78,7 +79,7 @@ local function restore(i, record)
 		local epoch, ver = string.match(had, '/%?(%d+)%-(%d+)$')
 		at = epoch and epoch .. '|' .. ver or (from == 'X' or from == 'R') and upto or nil
 		if from == 'H' or from == 'C' or bare then user, text = who, had end
-	elseif bare then
+	elseif bare and said ~= 'r' then
 		return 0
 	end
 	said = string.upper(said)
