@@ -108,3 +108,27 @@ func TestRestart_InstanceThatComesBackMakesNoOtherLookAsIfItWereThere(t *testing
 	testkit.Want(t, "code", code, Held)
 	testkit.Want(t, "state", h.State, On)
 }
+
+// An instance that was cut off for minutes, as behind a broken network, comes back when Redis does. Redis was away for
+// two minutes, and has lost the order of the last unit; the instance that sold it was killed with Redis.
+func TestRestart_FirstCallerThatWasCutOffBeforeSellsNoUnitTwice(t *testing.T) {
+	server, a := durable(t)
+	b := single(t, server)
+	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 3, 0))
+	takes(t, a, "a")
+	takes(t, b, "b")
+	kept := snapshotOf(t, server, "1001")
+	code, _ := takes(t, b, "the last unit")
+	testkit.Want(t, "the last unit", code, Held)
+	kept.restore(t, server)
+	b.depart()
+	b.visits.Wait()
+	b.link.Close()
+	calledAgo(t, server, a, 5*time.Minute)
+	calledAgo(t, server, b, 2*time.Minute)
+	restart(t, server)
+	for i := range 3 {
+		code, _ := takes(t, a, fmt.Sprint("again", i))
+		testkit.Want(t, "once more", code, NotOnSale)
+	}
+}
