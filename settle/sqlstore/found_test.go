@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"testing"
@@ -42,5 +43,30 @@ func TestSettle_RightLedgerIsNotClosed(t *testing.T) {
 	s.ledger.forget()
 	if state := s.ledger.state(sku); state != "on" {
 		t.Errorf("the SKU is %s, and has lost nothing", state)
+	}
+}
+
+// A settler has closed a SKU whose ledger is older than the database. sluice stock recover SKU --from settle waits until
+// nobody has anything left to tell: the settlers neither, however often they look.
+func TestSettle_OlderLedgerCanBeRecoveredFromTheDatabase(t *testing.T) {
+	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
+	const sku = "older"
+	s.ledger.set(sku, 50)
+	s.ledger.buy(sku, 0, 2)
+	older := s.dump(sku)
+	s.ledger.freeze(sku)
+	s.ledger.open(sku)
+	s.ledger.buy(sku, 2, 2)
+	s.drain(sku)
+	older()
+	for range 5 {
+		if err := s.settler.Drain(t.Context(), sku); !errors.Is(err, settle.ErrBehind) {
+			t.Fatalf("an older epoch: %v", err)
+		}
+	}
+	s.ledger.forget()
+	stock, _, err := s.ledger.store.ReadStock(t.Context(), sku)
+	if err != nil || stock.State != "frozen" || stock.Untold != 0 {
+		t.Errorf("%s, %d have something to tell, %v: want frozen, 0", stock.State, stock.Untold, err)
 	}
 }
