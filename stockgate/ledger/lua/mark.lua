@@ -68,6 +68,18 @@ local function note(stock, field, value)
 	push(stock.marks, field, value)
 end
 
+-- jumped notes a jump where nobody has called for FRESH: one who alone was silent tells nothing of the clock.
+local function jumped(stock, now)
+	local all, newest = redis.call('HGETALL', S), 0
+	for i = 1, #all, 2 do
+		local _, at = stamp(string.sub(all[i], 1, 2) == 'm:' and all[i + 1] or '')
+		if at <= now then newest = math.max(newest, at) end
+	end
+	if newest == 0 or now - newest <= FRESH then return end
+	stock.jump = digits(newest) .. '|' .. digits(now)
+	note(stock, 'jump', stock.jump)
+end
+
 -- begin_sale makes the stock that of another sale of the SKU: its serials are others than in those before. Either the
 -- epoch rises with it, or the stock is frozen until the epoch does.
 local function begin_sale(stock, sale)
@@ -108,7 +120,7 @@ local function roll(stock)
 	end
 	for i = 1, #all, 2 do
 		local name = string.match(all[i], '^rc:(.*)$')
-		local told = stock.was_state ~= 'frozen' or string.sub(all[i + 1], 1, 1) ~= '0'
+		local told = stock.was_state ~= 'frozen' or string.sub(all[i + 1], 1, 1) >= '2'
 		if name and name ~= WHO and not called[name] and told then note(stock, all[i], NOT_ASKED .. '|0') end
 	end
 	if WHO ~= '' then note(stock, 'rc:' .. WHO, '0|' .. digits(stock.here)) end
@@ -218,10 +230,7 @@ local function meet(stock, mark)
 	stock.here, stock.overtaken = here, reached >= tonumber(SEQ)
 	if string.sub(WHO, 1, #SETTLER) ~= SETTLER then
 		note(stock, 'm:' .. WHO, digits(math.max(reached, tonumber(SEQ))) .. '|' .. digits(now) .. '|' .. RUN)
-		if here > 0 and now - here > FRESH then
-			stock.jump = digits(here) .. '|' .. digits(now)
-			note(stock, 'jump', stock.jump)
-		end
+		if now - here > FRESH then jumped(stock, now) end
 	end
 	-- Orders that are missing may be told only if the ledger freezes for that.
 	local known = why and why ~= 'missing' and stock.state == 'frozen' and outrun(stock)

@@ -1,0 +1,134 @@
+package ledger
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/internal/testkit"
+)
+
+// calledAgo has the mark of r say that its last call was so long ago.
+func calledAgo(t *testing.T, s *redistest.Server, r *Store, ago time.Duration) {
+	t.Helper()
+	mark := strings.Split(s.Client.HGet(t.Context(), hashOf1001, "m:"+r.instance).Val(), "|")
+	testkit.Want(t, "parts of a mark", len(mark), 3)
+	mark[1] = fmt.Sprint(time.Now().Add(-ago).UnixMilli())
+	testkit.Check(t, s.Client.HSet(t.Context(), hashOf1001, "m:"+r.instance, strings.Join(mark, "|")).Err())
+}
+
+// Redis was away for two minutes, and has lost its tail. An instance that was cut off some minutes earlier is the first
+// that calls. Those who sold until Redis went are waited for.
+func TestRestart_FirstCallerThatWasCutOffBeforeMakesNoneLookAsIfItWereGone(t *testing.T) {
+	server, a := durable(t)
+	b := single(t, server)
+	takes(t, a, "a")
+	takes(t, b, "b")
+	kept := snapshotOf(t, server, "1001")
+	code, _ := takes(t, b, "sold, and lost")
+	testkit.Want(t, "the last unit of b", code, Held)
+	kept.restore(t, server)
+	calledAgo(t, server, a, 5*time.Minute)
+	calledAgo(t, server, b, 2*time.Minute)
+	restart(t, server)
+	code, h := takes(t, a, "new")
+	testkit.Want(t, "code", code, NotOnSale)
+	testkit.Want(t, "state", h.State, Verifying)
+	testkit.Want(t, "free", stockIn(t, a).Free, 3)
+}
+
+// As before, without another server: the first caller finds that the ledger has lost something.
+func TestRecover_FirstCallerThatWasCutOffBeforeCallsTheRollOfAll(t *testing.T) {
+	server, a := onRedis(t)
+	b := connect(t, server, texts())
+	a.Settle = 0
+	takes(t, a, "a")
+	takes(t, b, "b")
+	calledAgo(t, server, a, 5*time.Minute)
+	calledAgo(t, server, b, 2*time.Minute)
+	testkit.Check(t, server.Client.HIncrBy(t.Context(), hashOf1001, "ver", -1).Err())
+	takes(t, a, "new")
+	takes(t, a, "new")
+	for range 3 {
+		s := tells(t, a)
+		testkit.Want(t, "state", s.State, Frozen)
+		testkit.Want(t, "waits", fmt.Sprint(s.Waits), fmt.Sprint([]string{b.instance}))
+	}
+}
+
+// An instance whose journal is too short has told what it knew, and cannot vouch for the rest: the SKU waits for an
+// operator. The instance is stopped, and another loss freezes the SKU again. No operator has looked yet.
+func TestRecover_SKUThatFreezesAgainStaysFrozenForAJournalThatIsTooShort(t *testing.T) {
+	p := newPair(t)
+	x := exchangeTo(t, p.master)
+	a, b := p.through(x), p.through(x)
+	b.Log = newOperationLog(2)
+	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 9, 0))
+	takes(t, a, "a")
+	takes(t, b, "b")
+	p.cut()
+	for _, serial := range []string{"1", "2", "3"} {
+		takes(t, b, serial)
+	}
+	x.turn(p.replica.Addr)
+	takes(t, b, "new")
+	takes(t, a, "new")
+	for range 3 {
+		testkit.Want(t, "state", tells(t, b).State, Frozen)
+		testkit.Want(t, "state", tells(t, a).State, Frozen)
+	}
+	testkit.Want(t, "the oldest", statusOf(t, a, "1"), "none")
+	calledAgo(t, p.replica, b, 2*time.Minute) // it was stopped
+	testkit.Check(t, p.replica.Client.HIncrBy(t.Context(), hashOf1001, "ver", -1).Err())
+	takes(t, a, "new")
+	for range 3 {
+		testkit.Want(t, "state", tells(t, a).State, Frozen)
+	}
+}
+
+// Two instances were cut off, or killed, at about the same time. One of them comes back while others run: the clock has
+// not jumped, and the other one is as long gone as before.
+func TestRestart_InstanceThatComesBackMakesNoOtherLookAsIfItWereThere(t *testing.T) {
+	server, a := durable(t)
+	b, gone := single(t, server), connect(t, server, texts())
+	for i, r := range []*Store{a, b, gone} {
+		takes(t, r, fmt.Sprint(i))
+	}
+	calledAgo(t, server, b, 5*time.Minute)
+	calledAgo(t, server, gone, 5*time.Minute)
+	takes(t, a, "0")
+	takes(t, b, "1") // it is back
+	takes(t, a, "0")
+	restart(t, server)
+	takes(t, a, "0")
+	takes(t, b, "1")
+	code, h := takes(t, a, "new")
+	testkit.Want(t, "code", code, Held)
+	testkit.Want(t, "state", h.State, On)
+}
+
+// An instance that was cut off for minutes, as behind a broken network, comes back when Redis does. Redis was away for
+// two minutes, and has lost the order of the last unit; the instance that sold it was killed with Redis.
+func TestRestart_FirstCallerThatWasCutOffBeforeSellsNoUnitTwice(t *testing.T) {
+	server, a := durable(t)
+	b := single(t, server)
+	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 3, 0))
+	takes(t, a, "a")
+	takes(t, b, "b")
+	kept := snapshotOf(t, server, "1001")
+	code, _ := takes(t, b, "the last unit")
+	testkit.Want(t, "the last unit", code, Held)
+	kept.restore(t, server)
+	b.depart()
+	b.visits.Wait()
+	b.link.Close()
+	calledAgo(t, server, a, 5*time.Minute)
+	calledAgo(t, server, b, 2*time.Minute)
+	restart(t, server)
+	for i := range 3 {
+		code, _ := takes(t, a, fmt.Sprint("again", i))
+		testkit.Want(t, "once more", code, NotOnSale)
+	}
+}
