@@ -16,7 +16,7 @@ const frozen = "frozen"
 // ErrBehind means that Redis holds an older ledger than the one that was settled: a server that was behind became
 // master, or the ledger was made again by a clock that was behind.
 var ErrBehind = errors.New(
-	"redis holds an older ledger than the database; its SKU is closed, and settled once it is opened")
+	"redis holds an older ledger than the database, and its SKU is closed: is the right server the master? if so")
 
 // ErrNoLedger means that Redis has no ledger for a SKU that has a cursor.
 var ErrNoLedger = errors.New("the ledger is gone from Redis; nothing is settled until it is made again")
@@ -103,7 +103,7 @@ func (s *Settler) ledgerOf(ctx context.Context, p *skuCursor) (l Ledger, err err
 		// It may have units that are sold. Who opens it does so behind what is settled.
 		err := ErrBehind
 		if s.o.Ledger != nil {
-			err = cmp.Or(s.o.Ledger.JoinRecovery(ctx, p.sku, Ledger{Position: p.cursor.Position}), err)
+			err = cmp.Or(s.o.Ledger.Outrun(ctx, p.sku, p.cursor.Position), err)
 		}
 		return l, fmt.Errorf("settle %q: %w: sluice stock recover %s", p.sku, err, p.sku)
 	}

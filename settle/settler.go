@@ -21,6 +21,8 @@ type ChangeableLedger interface {
 	Acknowledge(ctx context.Context, sku, id string) error
 	// JoinRecovery closes the SKU, whose ledger stands as l, until Told, and until every instance has told what it knows.
 	JoinRecovery(ctx context.Context, sku string, l Ledger) error
+	// Outrun closes the SKU for an operator if its ledger is older than a position that was settled.
+	Outrun(ctx context.Context, sku string, settled Position) error
 	// Told says that the ledger has all orders that are settled. It is called until the SKU is open.
 	Told(ctx context.Context, sku string) (opened bool, err error)
 	// PutBack tells the ledger orders as sold, held or refunded. What it has as final stays so. The resolver decides

@@ -35,6 +35,11 @@ func (l *Ledgers) JoinRecovery(ctx context.Context, sku string, at settle.Ledger
 		ledger.StockVersion{Epoch: at.Epoch, Ver: at.Ver, State: ledger.State(at.State)})
 }
 
+// Outrun implements settle.ChangeableLedger.
+func (l *Ledgers) Outrun(ctx context.Context, sku string, at settle.Position) error {
+	return l.store.Outrun(ctx, l.home, sku, ledger.StockVersion{Epoch: at.Epoch, Ver: at.Ver})
+}
+
 // Told implements settle.ChangeableLedger.
 func (l *Ledgers) Told(ctx context.Context, sku string) (opened bool, err error) {
 	done, err := l.store.ToldSettled(ctx, l.home, sku)

@@ -130,6 +130,11 @@ func (l *testLedger) JoinRecovery(ctx context.Context, sku string, at settle.Led
 		ledger.StockVersion{Epoch: at.Epoch, Ver: at.Ver, State: ledger.State(at.State)})
 }
 
+// Outrun implements settle.ChangeableLedger.
+func (l *testLedger) Outrun(ctx context.Context, sku string, at settle.Position) error {
+	return l.store.Outrun(ctx, l.home, sku, ledger.StockVersion{Epoch: at.Epoch, Ver: at.Ver})
+}
+
 // Told implements settle.ChangeableLedger.
 func (l *testLedger) Told(ctx context.Context, sku string) (opened bool, err error) {
 	done, err := l.store.ToldSettled(ctx, l.home, sku)

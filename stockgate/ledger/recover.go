@@ -62,6 +62,12 @@ func (r *Store) JoinRecovery(ctx context.Context, home, sku string, at StockVers
 	return err
 }
 
+// Outrun closes the ledger for an operator if it is older than a version that was settled.
+func (r *Store) Outrun(ctx context.Context, home, sku string, at StockVersion) error {
+	_, err := r.recoverHome(ctx, sku, settlerOf(home, Claim{Epoch: at.Epoch, Ver: at.Ver}), 0)
+	return err
+}
+
 // ToldSettled says that a frozen ledger has everything that was settled in a home. It is to be called until the SKU is
 // open: the last one who has told opens it.
 func (r *Store) ToldSettled(ctx context.Context, home, sku string) (Result, error) {

@@ -123,7 +123,10 @@ local function roll(stock)
 		local told = stock.was_state ~= 'frozen' or string.sub(all[i + 1], 1, 1) >= '2'
 		if name and name ~= WHO and not called[name] and told then note(stock, all[i], NOT_ASKED .. '|0') end
 	end
-	if WHO ~= '' then note(stock, 'rc:' .. WHO, '0|' .. digits(stock.here)) end
+	-- A settler of a later ledger has no word for this one; an operator opens it.
+	if WHO ~= '' and (string.sub(WHO, 1, #SETTLER) ~= SETTLER or stock.epoch >= tonumber(EPOCH)) then
+		note(stock, 'rc:' .. WHO, '0|' .. digits(stock.here))
+	end
 end
 
 -- outrun reports whether the caller has seen a later epoch or sale. An operator alone may open the stock then, in that

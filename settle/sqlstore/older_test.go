@@ -18,9 +18,9 @@ type returning struct {
 	turn func()
 }
 
-func (r returning) JoinRecovery(ctx context.Context, sku string, at settle.Ledger) error {
+func (r returning) Outrun(ctx context.Context, sku string, settled settle.Position) error {
 	r.turn()
-	return r.testLedger.JoinRecovery(ctx, sku, at)
+	return r.testLedger.Outrun(ctx, sku, settled)
 }
 
 // A settler has read an older ledger. By the time that it closes the SKU, the right server is the master again.
