@@ -202,7 +202,7 @@ func TestRejection_CauseIsReportedEverywhere(t *testing.T) {
 	g, out := logged(t, shop.setting())
 	const cause = "user missing: $cookie_uid"
 	a := g.ask("POST", "/api/seckill/1001/order", "X-Request-Id: r-1", "Accept: application/json")
-	a.must(t, 400, "bad_request")
+	a.must(t, 401, "unidentified")
 	wants(t, a.body, `"cause":"`+cause+`"`)
 	if e := out.about(t, "r-1"); e.Detail != cause {
 		t.Errorf("the access log has %+v, want the detail %q", e, cause)

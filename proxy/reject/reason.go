@@ -102,13 +102,13 @@ var table = [NumReasons]rejection{
 		"the bodies of other requests have used up this one's share of `server.body_memory`: " +
 			"[Memory for request bodies](limits.md#memory-for-request-bodies)"},
 	BadRequest: {"bad_request", BadRequestClass, 0, 0, "The request is incomplete or invalid", "请求信息不完整或有误",
-		"SKU, user or quantity is missing or invalid; the [cause](#causes) says which"},
+		"SKU or quantity is missing or invalid, or the user is invalid; the [cause](#causes) says which"},
 	Ambiguous: {"ambiguous", BadRequestClass, 0, 0, "The request is ambiguous", "请求内容有歧义",
 		"Sluice and the upstream could read the request differently: " +
 			"[When a request is ambiguous](#when-a-request-is-ambiguous), [Parameters](#parameters)"},
 	Unidentified: {"unidentified", UnidentifiedClass, 0, 0, "Please sign in first", "请先登录",
-		"the route's user must be proven (`$jwt_x`, `$signed_x`), and is not; or the request lacks a value that " +
-			"`route.require` asks for: see [security.md](security.md); or a waiting room is asked without a user"},
+		"the request, of an order or at a waiting room, names no user; or its proof (`$jwt_x`, `$signed_x`) is not " +
+			"valid, or it lacks a value that `route.require` asks for: see [security.md](security.md)"},
 	Denied: {"denied", DeniedClass, 0, 0, "You cannot take part in this sale", "您不符合本次活动的参与条件",
 		"a value does not meet a condition of `route.require`; the [cause](#causes) says which: " +
 			"[security.md](security.md#conditions-require)"},
