@@ -210,6 +210,9 @@ func TestRejection_CauseIsReportedEverywhere(t *testing.T) {
 	wants(t, ok(t, "why", "--request-id", "r-1", "--admin", g.admin), cause)
 	g.wantMetric(1, "sluice_rejection_details_total", `cause="user_missing"`)
 	g.wantMetric(1, "sluice_rejection_details_total")
+	soon(t, "status shows the cause", func() bool {
+		return strings.Contains(ok(t, "status", "--admin", g.admin), "causes: user_missing 1")
+	})
 }
 
 func TestWhy_ReportsARejection(t *testing.T) {

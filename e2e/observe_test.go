@@ -24,9 +24,9 @@ func TestObserve_RejectsNothingAndCountsEverything(t *testing.T) {
 		"limits.connection.max_connections_per_ip = 2")
 
 	each := map[string]func() answer{
-		"sold_out":    func() answer { return g.order("1001") },
-		"unknown_sku": func() answer { return g.order("sold-nowhere") },
-		"stock_error": func() answer { return g.order("words") },
+		"sold_out":     func() answer { return g.order("1001") },
+		"unknown_sku":  func() answer { return g.order("sold-nowhere") },
+		"stock_error":  func() answer { return g.order("words") },
 		"unidentified": func() answer { return g.ask("POST", "/api/seckill/1001/order") },
 	}
 	for reason, send := range each {
