@@ -89,7 +89,7 @@ var table = [NumReasons]rejection{
 	DeniedIP: {"denied_ip", DeniedClass, 0, 0, "Access denied", "访问被拒绝",
 		"the client is in `limits.deny`"},
 	ConnRate: {"conn_rate", Busy, 0, 0, "Too many requests on this connection", "请求过于频繁",
-		"`limits.connection.request_rate` of this connection; Retry-After is the time until the next token"},
+		"`limits.connection.request_rate` of this connection"},
 	NoRoute: {"no_route", BadRequestClass, 404, 0, "Not found", "页面不存在",
 		"no `[[route]]` matches"},
 	Loop: {"loop", Unavailable, 508, closes, "The shop cannot be reached right now", "商城暂时无法访问",
@@ -131,8 +131,7 @@ var table = [NumReasons]rejection{
 	UnknownSKU: {"unknown_sku", UnknownSKUClass, 0, 0, "This item is not part of the sale", "该商品未参加本次活动",
 		"the SKU has no stock key, or no ledger"},
 	Rate: {"rate", Busy, 0, 0, "Too many requests", "请求过于频繁",
-		"a `[[limits.rate]]`: see [limits.md](limits.md), or joins of one user of a waiting room; Retry-After is the " +
-			"time until the next token"},
+		"a `[[limits.rate]]`: see [limits.md](limits.md), or joins of one user of a waiting room"},
 	InFlight: {"in_flight", Busy, 0, 0, "Your earlier requests are still being processed", "您之前的请求仍在处理中",
 		"a `[[limits.in_flight]]`: as many requests of the key as it allows are in the upstream"},
 	Window: {"window", Busy, 0, 0, "The shop is very busy", "活动太火爆了",
