@@ -17,6 +17,7 @@ import (
 type reading struct {
 	requests                   int64
 	rejected, observed         map[string]int64 // by reason
+	causes                     map[string]int64 // by label
 	routes                     []metrics.RouteTraffic
 	rateRejected, rateObserved map[string]int64 // by keyed rate
 
@@ -28,8 +29,8 @@ type reading struct {
 // read takes in all traffic and all metrics.
 func read(traffic metrics.Traffic, families []*dto.MetricFamily) *reading {
 	r := &reading{
-		requests: traffic.Requests, routes: traffic.Routes, rejected: byReason(traffic.Rejected[:]),
-		observed:     byReason(traffic.Observed[:]),
+		requests: traffic.Requests, routes: traffic.Routes, rejected: byName[reject.Reason](traffic.Rejected[:]),
+		observed: byName[reject.Reason](traffic.Observed[:]), causes: byName[reject.Cause](traffic.Causes[:]),
 		rateRejected: map[string]int64{}, rateObserved: map[string]int64{},
 		series: map[string]map[string]int64{}, times: map[string]histograms{}, stock: map[string]*StockSecond{},
 	}
@@ -86,12 +87,15 @@ func (r *reading) upstream() (sent, failed map[string]int64) {
 	return sent, failed
 }
 
-// byReason are the counts that are not 0, by the names of reasons.
-func byReason(counts []int64) map[string]int64 {
+// byName are the counts that are not 0, by the names of reasons or causes.
+func byName[T interface {
+	reject.Reason | reject.Cause
+	String() string
+}](counts []int64) map[string]int64 {
 	by := map[string]int64{}
-	for reason, n := range counts {
+	for i, n := range counts {
 		if n > 0 {
-			by[reject.Reason(reason).String()] = n
+			by[T(i).String()] = n
 		}
 	}
 	return by

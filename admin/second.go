@@ -15,6 +15,7 @@ type Second struct {
 	Requests int64            `json:"requests"` // answered, by the shop or here
 	Admitted int64            `json:"admitted"` // Requests that were not rejected
 	Rejected map[string]int64 `json:"rejected"` // by reason; a reason without any is left out
+	Causes   map[string]int64 `json:"causes"`   // of the Rejected that have one, by its label
 	Observed map[string]int64 `json:"observed"` // let through, although enforcing would have rejected them; likewise
 
 	Connections         int64            `json:"connections"`          // open
@@ -111,7 +112,7 @@ func between(before, now *reading, at int64, span float64) *Second {
 	s := &Second{
 		At: at, Span: math.Round(span*1000) / 1000,
 		Requests: max(0, now.requests-before.requests), Rejected: rise(now.rejected, before.rejected),
-		Observed:    rise(now.observed, before.observed),
+		Causes: rise(now.causes, before.causes), Observed: rise(now.observed, before.observed),
 		Connections: now.total("connections"), RejectedConnections: rose("rejected_connections_total"),
 		Upstream: UpstreamSecond{
 			Requests: sum(rise(sent, sentBefore)), Errors: sum(rise(failed, failedBefore)), P50: shop.quantile(0.5),

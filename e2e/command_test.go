@@ -331,7 +331,7 @@ func TestExplain_PrintsReasonAndDetailOfARejection(t *testing.T) {
 	explain := func(reason string, args ...string) string {
 		return explained(t, reason, append(args, "--config", path)...)
 	}
-	wants(t, explain("bad_request", "POST /order/1001"), "detail    user missing: $cookie_uid", "route     order")
+	wants(t, explain("unidentified", "POST /order/1001"), "detail    user missing: $cookie_uid", "route     order")
 	wants(t, explain("ambiguous", "POST //order/1001", "-H", "Cookie: uid=7"), "detail    ")
 	wants(t, explain("malformed", "GET /page/", "-H", "Content-Length: +1"), "detail    ")
 	if out := explain("no_route", "/elsewhere"); strings.Contains(out, "route     ") {

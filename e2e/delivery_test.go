@@ -361,7 +361,7 @@ func TestDelivery_ShutdownAwaitsTheAnswersOfTheShop(t *testing.T) {
 	}
 	soon(t, "the shop has all", func() bool { return shop.inside.Load() == 5 })
 	g.terminate()
-	g.logs(t, "draining")
+	g.logs(t, `"waiting for the requests in flight","at_upstream":5`, `"at_most":"20s"`)
 	time.Sleep(time.Second) // nothing tells that it stays: it would have left by now
 	close(asked)
 	if code := g.stopped(); code != 0 {

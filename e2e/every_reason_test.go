@@ -151,7 +151,7 @@ ends = 2020-11-11T02:00:00+08:00
 	w.rejects("no_route", w.g.ask("GET", "/elsewhere", "Accept: application/json"))
 	via := w.g.ask("GET", "/page").body
 	w.rejects("loop", w.g.ask("GET", "/page", "Via: "+via, "Accept: application/json"))
-	w.rejects("bad_request", w.g.ask("POST", "/check/good", "Accept: application/json"))
+	w.rejects("bad_request", w.order("/check/go%20od", "7"))
 	w.rejects("ambiguous", w.g.raw(t, complete("POST", "//check/good", "Cookie: uid=7\r\nAccept: application/json")))
 	w.rejects("unidentified", w.order("/proven", "7"))
 	w.rejects("denied", w.order("/proven", "7", "Authorization: Bearer "+signedBy(secret, `"level":1,`)))

@@ -202,7 +202,7 @@ func TestRejection_CauseIsReportedEverywhere(t *testing.T) {
 	g, out := logged(t, shop.setting())
 	const cause = "user missing: $cookie_uid"
 	a := g.ask("POST", "/api/seckill/1001/order", "X-Request-Id: r-1", "Accept: application/json")
-	a.must(t, 400, "bad_request")
+	a.must(t, 401, "unidentified")
 	wants(t, a.body, `"cause":"`+cause+`"`)
 	if e := out.about(t, "r-1"); e.Detail != cause {
 		t.Errorf("the access log has %+v, want the detail %q", e, cause)
@@ -210,6 +210,9 @@ func TestRejection_CauseIsReportedEverywhere(t *testing.T) {
 	wants(t, ok(t, "why", "--request-id", "r-1", "--admin", g.admin), cause)
 	g.wantMetric(1, "sluice_rejection_details_total", `cause="user_missing"`)
 	g.wantMetric(1, "sluice_rejection_details_total")
+	soon(t, "status shows the cause", func() bool {
+		return strings.Contains(ok(t, "status", "--admin", g.admin), "causes: user_missing 1")
+	})
 }
 
 func TestWhy_ReportsARejection(t *testing.T) {

@@ -24,10 +24,10 @@ func TestObserve_RejectsNothingAndCountsEverything(t *testing.T) {
 		"limits.connection.max_connections_per_ip = 2")
 
 	each := map[string]func() answer{
-		"sold_out":    func() answer { return g.order("1001") },
-		"unknown_sku": func() answer { return g.order("sold-nowhere") },
-		"stock_error": func() answer { return g.order("words") },
-		"bad_request": func() answer { return g.ask("POST", "/api/seckill/1001/order") },
+		"sold_out":     func() answer { return g.order("1001") },
+		"unknown_sku":  func() answer { return g.order("sold-nowhere") },
+		"stock_error":  func() answer { return g.order("words") },
+		"unidentified": func() answer { return g.ask("POST", "/api/seckill/1001/order") },
 	}
 	for reason, send := range each {
 		for range 10 {
@@ -35,7 +35,7 @@ func TestObserve_RejectsNothingAndCountsEverything(t *testing.T) {
 		}
 		// Orders of one SKU that follow each other closely may be over its window instead, which is asked first.
 		seen := g.metric("sluice_observed_rejections_total", `route="order"`, `reason="`+reason+`"`)
-		if seen == 0 || reason == "bad_request" && seen != 10 {
+		if seen == 0 || reason == "unidentified" && seen != 10 {
 			t.Errorf("%v of 10 were counted as %s", seen, reason)
 		}
 	}

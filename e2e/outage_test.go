@@ -33,6 +33,7 @@ func TestRedisOutage_OrdersAreRejectedUntilRedisIsBack(t *testing.T) {
 	}
 	soon(t, "readiness says that Redis is away",
 		func() bool { return strings.Contains(g.readiness(), "redis: cannot reach Redis for") })
+	wants(t, g.readiness(), "stock.redis.addresses", "sluice check --online says what is wrong")
 	if a := g.ask("GET", "/page"); a.status != 200 {
 		t.Errorf("a page of the shop needs no stock, but was answered %d %q", a.status, a.reason)
 	}

@@ -152,7 +152,8 @@ func TestExplain_PrintsTheKeysOfRates(t *testing.T) {
 	wants(t, never.complaint, `limits.rate[1].overrides: "10.0.0.1/8" has bits behind its prefix: write "10.0.0.0/8"`)
 	wrong := run(t, "", "check", file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+behindProxy+limited+
 		"[[limits.rate]]\nname = \"b\"\nkey = \"$cokie_uid\"\nrate = \"1/s\"\nburst = 1\n"))
-	wants(t, wrong.complaint, `limits.rate[2].key: on route "api": $cokie_uid: unknown variable`)
+	wants(t, wrong.complaint, `limits.rate[2].key: on route "api": `,
+		`$cokie_uid: unknown variable; did you mean $cookie_uid?`)
 }
 
 // Keys that match a pattern have the rate of that, each by itself, and others that of the limit. It stays so over a

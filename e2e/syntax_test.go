@@ -68,7 +68,7 @@ sku = "$json('a.b'.sku)"
 	}{
 		{"/form", form("1001"), []string{formField, "Cookie: connect=1; connect.sid=u1"}, "200 "},
 		{"/form", form("1002"), []string{formField, "Cookie: connect.sid=u1"}, "409 sold_out"},
-		{"/form", form("1001"), []string{formField, "Cookie: connect=1"}, "400 bad_request"},
+		{"/form", form("1001"), []string{formField, "Cookie: connect=1"}, "401 unidentified"},
 		{"/form", "order[qty]=1", []string{formField, "Cookie: connect.sid=u1"}, "400 bad_request"},
 		{"/form", form("1001") + "&order[sku_id][]=1002", []string{formField, "Cookie: connect.sid=u1"}, "400 ambiguous"},
 		{"/json", `{"a.b":{"sku":1001}}`, []string{"Content-Type: application/json", "X-Device.Id: d1"}, "200 "},

@@ -94,8 +94,9 @@ func (g *Gateway) redisCheck() (string, admin.Health) {
 	case away >= awayTooLong:
 		health = admin.Unready
 	}
-	return fmt.Sprintf("cannot reach Redis for %s; %s (stock.on_error = %q)", away.Round(100*time.Millisecond),
-		consequence, onError), health
+	return fmt.Sprintf("cannot reach Redis for %s; %s (stock.on_error = %q); is Redis up, at an address in "+
+		"stock.redis.addresses? sluice check --online says what is wrong", away.Round(100*time.Millisecond), consequence,
+		onError), health
 }
 
 // replicaCheck tells how far the replicas are behind. One that is not read is a load on the master, and no more.

@@ -92,7 +92,10 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 		g.announce(log)
 	}
 	g.draining.Store(true)
-	if cut := g.Drain(g.controller.config().Server.ShutdownTimeout); cut > 0 {
+	timeout := g.controller.config().Server.ShutdownTimeout
+	log.Info("waiting for the requests in flight", "at_upstream", g.atUpstream(), "connections",
+		g.Server.Stats().Connections, "at_most", timeout.String())
+	if cut := g.Drain(timeout); cut > 0 {
 		log.Warn("connections cut off: they had no answer within shutdown_timeout", "connections", cut)
 	}
 	log.Info("stopped")
@@ -108,6 +111,14 @@ func (g *Gateway) announce(log *slog.Logger) {
 	g.rooms.Wake()
 	g.Server.AnnounceShutdown()
 	time.Sleep(s.ShutdownDelay)
+}
+
+// atUpstream is how many requests the shop has and has not answered yet.
+func (g *Gateway) atUpstream() (n int) {
+	for _, t := range g.shop.Targets() {
+		n += t.InFlight
+	}
+	return n
 }
 
 // open opens every address, or takes what the service manager has opened.

@@ -124,7 +124,7 @@ func TestAccessRecord_HoldsTheDecision(t *testing.T) {
 		}, metrics.AccessRecord{Reason: reject.Rate, Status: 429, Wait: time.Second,
 			Limit: "limits.rate per-ip: 20/s, burst 40"}},
 		"user missing": {&recorder{}, strings.Replace(recordedOrder, "uid=7", "a=b", 1), nil, metrics.AccessRecord{
-			Reason: reject.BadRequest, Status: 400,
+			Reason: reject.Unidentified, Status: 401,
 			Detail: reject.Detail{Cause: reject.UserMissing, Operand: "$cookie_uid"}}},
 		"observed": {&recorder{}, recordedOrder, func(o *Options) { soldOut(o); o.Observe = true },
 			metrics.AccessRecord{Reason: reject.Admitted, Observed: reject.SoldOut, Sent: true, Status: 200}},

@@ -80,7 +80,6 @@ func TestAuth_UserIsTheOneThatTheShopHasSigned(t *testing.T) {
 			o.Stock = stock
 			o.Routes = []Route{{Name: "order", Match: "POST /api/seckill/{sku}/order", Gate: route.Check,
 				SKU: "$path_sku", User: c.user}}
-			o.Responses.Answers[reject.UnidentifiedClass] = reject.Answer{Status: 401}
 			o.Auth = auth.VerifierOptions{CookieKey: proofSecret}
 			if c.from != "" {
 				o.Auth = byJWT(c.from)

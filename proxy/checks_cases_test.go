@@ -59,11 +59,9 @@ type addCase func(c *check, reason reject.Reason, raw string, set func(*Options)
 func addIdentityCases(add addCase) {
 	const json = "Content-Type: application/json\r\n"
 	inJSON := func(o *Options) { o.Routes[0].SKU = "$json_sku" }
-	add(&identity, reject.BadRequest, orderWith("uid=7", ""), nil)
+	add(&identity, reject.BadRequest, orderWith("1001", "10%2001"), nil)
 	add(&identity, reject.Ambiguous, orderWith("uid=7", "uid=7; uid=8"), nil)
-	add(&identity, reject.Unidentified, "", func(o *Options) {
-		o.Routes[0].User, o.Auth.CookieKey = "$signed_uid", strings.Repeat("k", 32)
-	})
+	add(&identity, reject.Unidentified, orderWith("uid=7", ""), nil)
 	add(&identity, reject.TooLarge, orderWith(whole, json+large), inJSON)
 	add(&identity, reject.TooSlow, orderWith(whole, json+late), inJSON)
 	add(&identity, reject.Malformed, orderWith(whole, json+broken), inJSON)

@@ -220,7 +220,6 @@ var paths = []struct {
 	}},
 	{"unidentified", "401", func(o *Options) {
 		o.oneRoute(checkRoute("$signed_uid"))
-		o.Responses.Answers[reject.UnidentifiedClass] = reject.Answer{Status: 401}
 		o.Auth = auth.VerifierOptions{CookieKey: proofSecret}
 	}},
 	{"order_token", "403", func(o *Options) {

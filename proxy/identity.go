@@ -14,7 +14,8 @@ import (
 	"sluice/proxy/route"
 )
 
-// checkIdentity finds out who buys what. What the route names and the request lacks is a bad request.
+// checkIdentity finds out who buys what. A request without its SKU or quantity is a bad one; one without its user comes
+// from somebody who has not signed in.
 func (p *Proxy) checkIdentity(r *Request) rejection {
 	if h := r.head; h.Upgrade && !h.H2C {
 		return badRequest(reject.UpgradeOnGate, "") // an order is one request and one response, not a tunnel
@@ -96,13 +97,10 @@ func (p *Proxy) findUser(r *Request) (no rejection) {
 func userBy(v *param.Variable, s *param.Source) ([]byte, rejection) {
 	user, fault := v.Value(s)
 	switch {
-	case v.Proven() && len(user) == 0 && fault.Reason != reject.Ambiguous:
-		return nil, rejection{Reason: reject.Unidentified,
-			Detail: reject.Detail{Cause: cmp.Or(fault.Detail.Cause, reject.UserMissing), Operand: v.String()}}
 	case fault.Reason != reject.Admitted:
 		return nil, rejected(fault)
 	case len(user) == 0:
-		return nil, badRequest(reject.UserMissing, v.String())
+		return nil, unidentified(cmp.Or(fault.Detail.Cause, reject.UserMissing), v.String())
 	case !param.ValidUser(user):
 		return nil, badRequest(reject.UserInvalid, v.String())
 	}
@@ -118,9 +116,7 @@ func (p *Proxy) checkRequirement(r *Request) rejection {
 		case fault.Reason != reject.Admitted:
 			return rejected(fault)
 		case len(value) == 0:
-			cause := cmp.Or(fault.Detail.Cause, reject.ValueMissing)
-			return rejection{Reason: reject.Unidentified,
-				Detail: reject.Detail{Cause: cause, Operand: c.Variable().String()}}
+			return unidentified(cmp.Or(fault.Detail.Cause, reject.ValueMissing), c.Variable().String())
 		case !c.MetBy(value):
 			return rejection{Reason: reject.Denied, Detail: reject.Detail{Cause: reject.ConditionUnmet, Operand: c.String()}}
 		}
@@ -194,6 +190,10 @@ func rejected(f param.Fault) rejection { return rejection{Reason: f.Reason, Deta
 
 func badRequest(cause reject.Cause, operand string) rejection {
 	return rejection{Reason: reject.BadRequest, Detail: reject.Detail{Cause: cause, Operand: operand}}
+}
+
+func unidentified(cause reject.Cause, operand string) rejection {
+	return rejection{Reason: reject.Unidentified, Detail: reject.Detail{Cause: cause, Operand: operand}}
 }
 
 // ensureRequestID keeps the request id that came along when it is fit for a header and a log line; else it makes one.

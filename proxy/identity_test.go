@@ -1,10 +1,13 @@
 package proxy
 
 import (
+	"encoding/hex"
+	stdjson "encoding/json"
 	"fmt"
 	"testing"
 	"time"
 
+	"sluice/proxy/auth"
 	"sluice/proxy/route"
 )
 
@@ -62,6 +65,40 @@ func TestIdentity_SKUIsFoundWhereTheRouteSays(t *testing.T) {
 		}
 		if found != tt.want {
 			t.Errorf("%s of %s %q %q = %q, want %q", tt.variable, tt.target, tt.headers, tt.body, found, tt.want)
+		}
+	}
+}
+
+func TestIdentity_WhoNamesNoUserIsUnidentified(t *testing.T) {
+	const json = "Content-Type: application/json\r\n"
+	const form = "Content-Type: application/x-www-form-urlencoded\r\n"
+	for _, c := range []struct{ user, headers, body, want string }{
+		{"$cookie_uid", "Cookie: a=b\r\n", "", "unidentified user missing: $cookie_uid"},
+		{"$cookie_uid", "Cookie: uid=\r\n", "", "unidentified user missing: $cookie_uid"},
+		{"$http_x_user", "", "", "unidentified user missing: $http_x_user"},
+		{"$form_uid", form, "a=1", "unidentified user missing: $form_uid"},
+		{"$json_uid", json, `{"a":1}`, "unidentified user missing: $json_uid"},
+		{"$host-$cookie_uid", "", "", "unidentified user missing: $host-$cookie_uid"},
+		{"$signed_uid", "", "", "unidentified user missing: $signed_uid"},
+		{"$signed_uid", "Cookie: uid=7.x\r\n", "", "unidentified signature is wrong: $signed_uid"},
+		{"$http_x_user", "X-User: a\tb\r\n", "", "bad_request user invalid: $http_x_user"},
+		{"$form_uid", json, `{"uid":7}`, "bad_request body is not a form: $form_uid"},
+		{"$json_uid", json, `{"uid":`, "bad_request body is not JSON: $json_uid"},
+		{"$signed_uid-$json_uid", json + "Cookie: uid=7." + macOf("7", hex.EncodeToString) + "\r\n", `{"uid":`,
+			"bad_request body is not JSON: $json_uid"},
+		{"$cookie_uid", "Cookie: uid=7; uid=8\r\n", "", "ambiguous duplicate key: uid"},
+	} {
+		o := options(&recorder{})
+		o.Routes = []Route{{Name: "x", Match: "/{sku}", Gate: route.Check, SKU: "$path_sku", User: c.user}}
+		o.Auth = auth.VerifierOptions{CookieKey: proofSecret}
+		resp, text, _ := handleOne(t, o, fmt.Sprintf("POST /7 HTTP/1.1\r\nHost: shop\r\n%sContent-Length: %d\r\n\r\n%s",
+			c.headers, len(c.body), c.body))
+		var told struct{ Cause string }
+		if err := stdjson.Unmarshal([]byte(text), &told); err != nil {
+			t.Errorf("%s: %v", c.user, err)
+		}
+		if got := resp.Header.Get("X-Sluice-Reason") + " " + told.Cause; got != c.want {
+			t.Errorf("%s of %q %q: %s, want %s", c.user, c.headers, c.body, got, c.want)
 		}
 	}
 }

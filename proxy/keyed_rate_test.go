@@ -250,8 +250,8 @@ func TestFaults_AreRatesThatCannotCount(t *testing.T) {
 				`$path_sku: the pattern has no {sku}: write {sku} into match, or another variable`},
 		{keyedRate("r", "$path_id", 1),
 			`rate "r": key: on route "search": $path_id: the pattern has no {id}: write {id} into match, or another variable`},
-		{keyedRate("r", "$remote_add", 1), `rate "r": key: on route "search": $remote_add: unknown variable; one of ` +
-			`$remote_addr $host $request_id $path_x $arg_x $cookie_x $http_x $form_x $json_x $jwt_x $signed_x`},
+		{keyedRate("r", "$remote_add", 1),
+			`rate "r": key: on route "search": $remote_add: unknown variable; did you mean $remote_addr?`},
 		{keyedRate("r", "every-client", 1), `rate "r": key: on route "search": "every-client" is the same for every client`},
 		{keyedRate("r", "$form_x", 1, "rest"), `rate "r": key: on route "rest": the bodies of a pass route are not read`},
 		{keyedRate("r", "$form_x", 1, "nowhere"), `rate "r": routes: there is no such route`},

@@ -29,7 +29,7 @@ func TestObserveMode_CountsRejectionsAndForwards(t *testing.T) {
 		t.Errorf("the upstream saw %d, rejected %v", len(to.all()), rejections(p))
 	}
 	shown := counted(t, p.Counters())
-	for _, reason := range []string{"sold_out", "bad_request", "ambiguous"} {
+	for _, reason := range []string{"sold_out", "unidentified", "ambiguous"} {
 		if n := shown["sluice_observed_rejections_total "+reason+" order"]; n != 1 {
 			t.Errorf("%s is observed %v times, want once", reason, n)
 		}

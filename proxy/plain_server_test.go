@@ -51,7 +51,7 @@ func TestServer_HandlesUnderAPlainFasthttpServer(t *testing.T) {
 		{strings.Replace(admitted, whole, "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", 1), 200, "",
 			"from the upstream"},
 		{order, 409, "sold_out", ""},
-		{strings.Replace(order, "Cookie: uid=7", "Cookie: theme=dark", 1), 400, "bad_request", ""},
+		{strings.Replace(order, "Cookie: uid=7", "Cookie: theme=dark", 1), 401, "unidentified", ""},
 		{"GET /%00 HTTP/1.1\r\nHost: shop\r\n\r\n", 400, "malformed", ""},
 		{"HEAD /page HTTP/1.1\r\nHost: shop\r\n\r\n", 200, "", ""},
 		{"GET /.sluice/client.js HTTP/1.1\r\nHost: shop\r\n\r\n", 200, "", ""},

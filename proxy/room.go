@@ -161,9 +161,6 @@ func (r *Request) sameOrigin() bool {
 func (p *Proxy) askWho(r *Request, room *boundRoom, q *RoomQuestion) rejection {
 	r.source.ClientAddr = r.clientAddr()
 	user, no := userBy(&room.user, &r.source)
-	if no.Detail.Cause == reject.UserMissing {
-		no.Reason = reject.Unidentified // who is not signed in reads so
-	}
 	if no.Reason != reject.Admitted {
 		return no
 	}

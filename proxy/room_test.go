@@ -37,7 +37,7 @@ func TestRoom_AddressesAreAnsweredWithWhoAsks(t *testing.T) {
 			"200 me post=false user=7 ticket=abc pass=x page=false"},
 		{"GET /.sluice/room/rush/me", "Cookie: uid=7; sluice_room=abc\r\nSluice-Ticket: def\r\nAccept: text/html\r\n",
 			"200 me post=false user=7 ticket=def pass= page=true"},
-		{"GET /.sluice/room/rush/me", "", "503 "}, // unidentified: the class has no status here
+		{"GET /.sluice/room/rush/me", "", "401 "},
 		{"GET /.sluice/room/rush/gone", "Cookie: uid=7\r\n", "404 "},
 	} {
 		resp, text := handleOneWith(t, p, c.request+" HTTP/1.1\r\nHost: shop\r\nContent-Length: 0\r\n"+c.header+"\r\n")

@@ -316,8 +316,8 @@ func (r *Room) create(ctx context.Context, sale Sale) error {
 	case err != nil || !made:
 		return err
 	case known.State != nil:
-		r.o.Log.Error("room: Redis has lost the room; it is as this instance knows it", "room", r.o.Rules.Name,
-			"issued", known.State.Issued, "called", known.State.Called)
+		r.o.Log.Warn("room: Redis has lost the room; this instance has written it again as it knew it, and nothing is to "+
+			"be done", "room", r.o.Rules.Name, "issued", known.State.Issued, "called", known.State.Called)
 	default:
 		r.o.Log.Info("room: made", "room", r.o.Rules.Name)
 	}

@@ -243,7 +243,8 @@ func TestRoom_RedisAwayCallsNoMoreAndChecksWithoutIt(t *testing.T) {
 		t.Error("an instance that has just started accepts a pass")
 	}
 	r.Restart() // it has lost everything
-	testkit.Eventually(t, "the room is back", func() bool { return s.log.Count("Redis has lost the room") == 1 })
+	testkit.Eventually(t, "the room is back",
+		func() bool { return s.log.Count(`level=WARN msg="room: Redis has lost the room`) == 1 })
 	if m, _ := b.ask(t, s, true, "join", ""); m.Number != 2 || m.State != "waiting" {
 		t.Errorf("%+v", m)
 	}

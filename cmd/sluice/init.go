@@ -19,6 +19,7 @@ import (
 const starter = `name = ""                               # of this shop in Redis, the same on all its instances
 mode = "observe"                        # count rejections only; then "enforce"
 upstream.targets = ["http://127.0.0.1:9000"]     # your shop
+responses.languages = ["en", "zh-CN"]   # by Accept-Language; the first is for programs that send none
 [[route]]
 name = "order"
 match = "POST /api/seckill/{sku}/order" # what an order looks like
@@ -36,11 +37,13 @@ source = "redis"
 key = "seckill:stock:$sku"              # your own key; sluice init --full shows the rest
 `
 
-// starterInChinese is starter with Chinese comments.
+// starterInChinese is starter with Chinese comments, for a shop whose programs get Chinese.
 var starterInChinese = strings.NewReplacer(
 	"of this shop in Redis, the same on all its instances", "本商城在 Redis 中的名字，所有实例相同",
 	`count rejections only; then "enforce"`, `只统计本该拒绝的请求；确认无误后改为 "enforce"`,
 	"your shop", "你的商城",
+	`"en", "zh-CN"`, `"zh-CN", "en"`,
+	"by Accept-Language; the first is for programs that send none", "按 Accept-Language；没有带它的程序用第一个",
 	"what an order looks like", "下单请求是什么样的",
 	"where Redis is", "Redis 的地址",
 	"your own key; sluice init --full shows the rest", "你自己的 key；其余的键：sluice init --full --lang zh",

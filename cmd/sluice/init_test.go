@@ -60,12 +60,13 @@ func TestInit_AnotherLanguageIsMisuse(t *testing.T) {
 	}
 }
 
-// Both starters have the same keys and values, and their comments on the same lines. The references are compared in
-// package config.
-func TestInit_StartersDifferInTheirCommentsAlone(t *testing.T) {
+// Both starters have the same keys and values, but for the language that comes first, and their comments on the same
+// lines. The references are compared in package config.
+func TestInit_StartersDifferInTheirLanguageAlone(t *testing.T) {
 	comment := regexp.MustCompile(`# .*`)
 	bare := func(text string) string { return comment.ReplaceAllString(text, "#") }
-	if bare(starter) != bare(starterInChinese) {
+	english := strings.Replace(bare(starterInChinese), `["zh-CN", "en"]`, `["en", "zh-CN"]`, 1)
+	if bare(starter) != english {
 		t.Errorf("without their comments they differ:\n%s\n%s", bare(starter), bare(starterInChinese))
 	}
 	for _, c := range comment.FindAllString(starterInChinese, -1) {

@@ -122,26 +122,31 @@ func (b View) traffic(s *admin.Second, seconds []admin.Second) []string {
 
 // minute are the rejections of the last minute, for a person who looks once.
 func (b View) minute(seconds []admin.Second) (lines []string) {
-	rejected, observed := map[string]int64{}, map[string]int64{}
+	rejected, causes, observed := map[string]int64{}, map[string]int64{}, map[string]int64{}
 	for i := range seconds[max(0, len(seconds)-60):] {
 		s := &seconds[max(0, len(seconds)-60)+i]
-		for _, counts := range []map[string]int64{s.Rejected, s.RejectedConnections} {
-			for reason, n := range counts {
-				rejected[reason] += n
-			}
-		}
-		for reason, n := range s.Observed {
-			observed[reason] += n
-		}
+		addCounts(rejected, s.Rejected)
+		addCounts(rejected, s.RejectedConnections)
+		addCounts(causes, s.Causes)
+		addCounts(observed, s.Observed)
 	}
 	all := func(n int64) string { return strconv.FormatInt(n, 10) }
 	if len(rejected) > 0 {
 		lines = append(lines, b.cut("in 60 s   rejected: "+b.reasons(rejected, all)))
 	}
+	if len(causes) > 0 {
+		lines = append(lines, b.cut("          causes: "+b.reasons(causes, all)))
+	}
 	if len(observed) > 0 {
 		lines = append(lines, b.cut("in 60 s   would be rejected: "+b.reasons(observed, all)))
 	}
 	return lines
+}
+
+func addCounts(to, from map[string]int64) {
+	for name, n := range from {
+		to[name] += n
+	}
 }
 
 // reasons are those with the most rejections, first.

@@ -62,8 +62,12 @@ func TestBoard_NamesTheMinuteAndTheMistakesOfAFile(t *testing.T) {
 	s := busyGate()
 	s.Reload = admin.Reload{Problems: []config.Problem{
 		{File: "c.toml", Line: 3, Message: "is wrong"}, {File: "c.toml", Key: "mode", Message: "is odd"}}}
-	text := View{Width: 200, Height: 100}.Draw(s, []admin.Second{{Requests: 1}, {Requests: 2, Admitted: 1}}, "")
+	text := View{Width: 200, Height: 100}.Draw(s, []admin.Second{
+		{Requests: 1, Rejected: map[string]int64{"bad_request": 3},
+			Causes: map[string]int64{"sku_invalid": 1, "sku_missing": 2}},
+		{Requests: 2, Admitted: 1, Causes: map[string]int64{"sku_invalid": 2}}}, "")
 	for _, want := range []string{"c.toml:3: is wrong\n", "c.toml: mode: is odd\n",
+		"in 60 s   rejected: bad_request 3\n          causes: sku_invalid 3  sku_missing 2\n",
 		"last 60 s: in =#\n", "     admitted .#\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)

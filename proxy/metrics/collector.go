@@ -57,20 +57,16 @@ func (c *Counters) Collect(ch chan<- prometheus.Metric) {
 		collectCounter(ch, rateObservedDesc, observed, name)
 	}
 	var panics uint64
-	var details [reject.NumCauses]uint64
 	for i := range c.shards {
-		s := &c.shards[i]
-		panics += s.panics.Load()
-		for cause := range details {
-			details[cause] += s.details[cause].Load()
-		}
+		panics += c.shards[i].panics.Load()
 	}
 	c.took.Collect(ch)
 	c.decided.Collect(ch)
 	collectCounter(ch, panicsDesc, panics)
 	ch <- prometheus.MustNewConstMetric(bodyMemoryDesc, prometheus.GaugeValue, float64(c.bodyMemory.Load()))
+	causes := c.sumCauses()
 	for cause := reject.NoCause + 1; cause < reject.NumCauses; cause++ {
-		collectCounter(ch, detailsDesc, details[cause], cause.String())
+		collectCounter(ch, detailsDesc, uint64(causes[cause]), cause.String())
 	}
 }
 

@@ -7,6 +7,7 @@ import "sluice/proxy/reject"
 type Traffic struct {
 	Requests           int64                    // answered, by the upstream or here
 	Rejected, Observed [reject.NumReasons]int64 // requests, by reject.Reason
+	Causes             [reject.NumCauses]int64  // of the rejected that have one, by reject.Cause
 	Routes             []RouteTraffic           // sorted by name; routes that a reload removed are included
 	Rates              []RateTraffic            // in no order
 }
@@ -36,7 +37,17 @@ func (c *Counters) Traffic() (t Traffic) {
 		rejected, observed := sumRate(shards)
 		t.Rates = append(t.Rates, RateTraffic{name, int64(rejected), int64(observed)})
 	}
+	t.Causes = c.sumCauses()
 	return t
+}
+
+func (c *Counters) sumCauses() (counts [reject.NumCauses]int64) {
+	for i := range c.shards {
+		for cause := range counts {
+			counts[cause] += int64(c.shards[i].details[cause].Load())
+		}
+	}
+	return counts
 }
 
 func (t *Traffic) addRoute(name string, shards []RouteShard) {

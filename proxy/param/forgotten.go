@@ -2,8 +2,11 @@ package param
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"sluice/config"
 )
 
 // variableList is what messages name as the choices.
@@ -63,5 +66,24 @@ func unknownVariable(reference, rest string, names []string) error {
 	if right := referenceTo(word, names); right != "" && right != reference {
 		return fmt.Errorf("$%s: unknown variable; write %s", word, right)
 	}
+	if near := nearestTo(word); near != "" {
+		return fmt.Errorf("$%s: unknown variable; did you mean %s?", word, near)
+	}
 	return fmt.Errorf("%s: unknown variable; one of %s", reference, variableList)
+}
+
+// nearestTo returns the reference that a word without "$" is a misspelling of, or "".
+func nearestTo(word string) string {
+	if plain := config.Nearest(word, slices.Sorted(maps.Keys(plainNames))); plain != "" {
+		return "$" + plain
+	}
+	i := strings.IndexAny(word, "_.")
+	if i <= 0 || i+1 == len(word) {
+		return ""
+	}
+	near := config.Nearest(word[:i], slices.Sorted(maps.Keys(prefixes)))
+	if near == "" {
+		return ""
+	}
+	return "$" + near + "_" + word[i+1:]
 }

@@ -89,7 +89,7 @@ var table = [NumReasons]rejection{
 	DeniedIP: {"denied_ip", DeniedClass, 0, 0, "Access denied", "访问被拒绝",
 		"the client is in `limits.deny`"},
 	ConnRate: {"conn_rate", Busy, 0, 0, "Too many requests on this connection", "请求过于频繁",
-		"`limits.connection.request_rate` of this connection; Retry-After is the time until the next token"},
+		"`limits.connection.request_rate` of this connection"},
 	NoRoute: {"no_route", BadRequestClass, 404, 0, "Not found", "页面不存在",
 		"no `[[route]]` matches"},
 	Loop: {"loop", Unavailable, 508, closes, "The shop cannot be reached right now", "商城暂时无法访问",
@@ -102,13 +102,13 @@ var table = [NumReasons]rejection{
 		"the bodies of other requests have used up this one's share of `server.body_memory`: " +
 			"[Memory for request bodies](limits.md#memory-for-request-bodies)"},
 	BadRequest: {"bad_request", BadRequestClass, 0, 0, "The request is incomplete or invalid", "请求信息不完整或有误",
-		"SKU, user or quantity is missing or invalid; the [cause](#causes) says which"},
+		"SKU or quantity is missing or invalid, or the user is invalid; the [cause](#causes) says which"},
 	Ambiguous: {"ambiguous", BadRequestClass, 0, 0, "The request is ambiguous", "请求内容有歧义",
 		"Sluice and the upstream could read the request differently: " +
 			"[When a request is ambiguous](#when-a-request-is-ambiguous), [Parameters](#parameters)"},
 	Unidentified: {"unidentified", UnidentifiedClass, 0, 0, "Please sign in first", "请先登录",
-		"the route's user must be proven (`$jwt_x`, `$signed_x`), and is not; or the request lacks a value that " +
-			"`route.require` asks for: see [security.md](security.md); or a waiting room is asked without a user"},
+		"the request, of an order or at a waiting room, names no user; or its proof (`$jwt_x`, `$signed_x`) is not " +
+			"valid, or it lacks a value that `route.require` asks for: see [security.md](security.md)"},
 	Denied: {"denied", DeniedClass, 0, 0, "You cannot take part in this sale", "您不符合本次活动的参与条件",
 		"a value does not meet a condition of `route.require`; the [cause](#causes) says which: " +
 			"[security.md](security.md#conditions-require)"},
@@ -131,8 +131,7 @@ var table = [NumReasons]rejection{
 	UnknownSKU: {"unknown_sku", UnknownSKUClass, 0, 0, "This item is not part of the sale", "该商品未参加本次活动",
 		"the SKU has no stock key, or no ledger"},
 	Rate: {"rate", Busy, 0, 0, "Too many requests", "请求过于频繁",
-		"a `[[limits.rate]]`: see [limits.md](limits.md), or joins of one user of a waiting room; Retry-After is the " +
-			"time until the next token"},
+		"a `[[limits.rate]]`: see [limits.md](limits.md), or joins of one user of a waiting room"},
 	InFlight: {"in_flight", Busy, 0, 0, "Your earlier requests are still being processed", "您之前的请求仍在处理中",
 		"a `[[limits.in_flight]]`: as many requests of the key as it allows are in the upstream"},
 	Window: {"window", Busy, 0, 0, "The shop is very busy", "活动太火爆了",

@@ -53,6 +53,9 @@ func tableForPage(t *testing.T) string {
 			if s := fmt.Sprint(defaultOf(t, usual, class, "retry_after")); s != "0s" {
 				wait = strings.TrimSuffix(s, "s") + " s + jitter"
 			}
+			if reason == Rate || reason == ConnRate {
+				wait = "to the next token, at least " + strings.Replace(wait, " +", ", +", 1)
+			}
 		}
 		fmt.Fprintf(&out, "| `%s` | %s | %v | %s | %s |\n", row.name, class, status, wait, row.meaning)
 	}
