@@ -86,7 +86,7 @@ func (g *Gateway) redisCheck() (string, admin.Health) {
 	consequence, health := "orders are rejected with 503", admin.Degraded
 	switch {
 	case !c.ReadsStock():
-		consequence = "no route asks for stock, so orders are forwarded"
+		consequence = "no route asks for stock, so orders are forwarded, but for those that a room must let in"
 	case c.Mode == "observe":
 		consequence = "in observe mode orders are forwarded"
 	case onError == "allow":

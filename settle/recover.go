@@ -16,7 +16,7 @@ const frozen = "frozen"
 // ErrBehind means that Redis holds an older ledger than the one that was settled: a server that was behind became
 // master, or the ledger was made again by a clock that was behind.
 var ErrBehind = errors.New(
-	"redis holds an older ledger than the database, and its SKU is closed: is the right server the master? if so")
+	"redis holds an older ledger than the database, and its SKU is closed; if the right server is the master")
 
 // ErrNoLedger means that Redis has no ledger for a SKU that has a cursor.
 var ErrNoLedger = errors.New("the ledger is gone from Redis; nothing is settled until it is made again")

@@ -35,7 +35,7 @@ func (h *health) record(now int64, err error) {
 		consequence, r := "orders are rejected with 503 (stock.on_error)", h.rules.Load()
 		switch {
 		case r.unasked:
-			consequence = "no route asks for stock, so orders are forwarded"
+			consequence = "no route asks for stock, so orders are forwarded, but for those that a room must let in"
 		case r.observe:
 			consequence = `orders are forwarded (mode = "observe")`
 		case r.allow:
