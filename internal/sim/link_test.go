@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type network struct {
 	mu      sync.Mutex
 	faults  float64 // how many requests of one have a fault
 	links   map[*link]bool
+	apart   map[string]int // instances that are cut off, by how many faults
 	opened  int
 	sent    map[uint64]uint64 // how often each message was sent
 	running sync.WaitGroup
@@ -86,7 +88,7 @@ func (n *network) dialer(who string) func(context.Context, string, string) (net.
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		s := n.w.redis
-		if s == nil || n.w.dead[who] {
+		if s == nil || n.w.dead[who] || n.apart[host(who)] > 0 {
 			return nil, errUnreachable
 		}
 		near, far := net.Pipe()
@@ -99,6 +101,26 @@ func (n *network) dialer(who string) func(context.Context, string, string) (net.
 		n.running.Go(func() { l.deliver(sent) })
 		return near, nil
 	}
+}
+
+// host is the name of an instance without the number of its start.
+func host(who string) string {
+	name, _, _ := strings.Cut(who, ".")
+	return name
+}
+
+// part cuts an instance off from Redis, and whoever is started in its place, until it is joined.
+func (n *network) part(g *gateway) {
+	n.mu.Lock()
+	n.apart[host(g.name)]++
+	n.mu.Unlock()
+	n.cut(g.name)
+}
+
+func (n *network) join(g *gateway) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.apart[host(g.name)]--
 }
 
 // cut ends the connections of a client, one after another; "" = all.

@@ -41,12 +41,13 @@ const (
 // plan draws the orders and faults of a seed.
 func (w *world) plan(r *rand.Rand) (steps []step) {
 	add := func(at time.Duration, what string, do func()) { steps = append(steps, step{at, what, do}) }
-	within := func() time.Duration { return time.Duration(r.Int64N(int64(faultsEnd))) }
+	slow := w.planLasting()
+	within := func() time.Duration { return slow.moved(time.Duration(r.Int64N(int64(faultsEnd)))) }
 	rush := time.Duration(-1) // some orders come to one instance at the same time, and share a call
 	if r.IntN(4) == 0 {
 		rush = within()
 	}
-	for i := range 4 + r.IntN(10) {
+	for i := range 4 + r.IntN(10) + slow.more() {
 		b := buying{number: i, user: fmt.Sprintf("u%d", r.IntN(12)), quantity: 1 + r.Int64N(2), makes: r.IntN(5) > 0,
 			lost: r.IntN(5) == 0, answer: time.Duration(5_000_000 + r.IntN(200_000_000))}
 		if r.IntN(3) == 0 {
@@ -64,7 +65,7 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 		case rush >= 0 && i < 6:
 			at, g = rush+time.Duration(r.IntN(50_000)), 0
 		case r.IntN(3) == 0:
-			at = time.Duration(r.Int64N(int64(time.Second)))
+			at = slow.moved(time.Duration(r.Int64N(int64(time.Second))))
 		}
 		add(at, fmt.Sprintf("g%d: %s", g, b), func() { w.background.Go(func() { w.at(g).buy(b) }) })
 	}
@@ -74,7 +75,7 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 	}
 	for range r.IntN(3) {
 		g, kill := r.IntN(len(w.gateways)), r.IntN(3) > 0
-		add(within(), fmt.Sprintf("g%d stops, killed %t", g, kill), func() { w.restart(g, kill) })
+		add(within(), fmt.Sprintf("g%d stops, killed %t", g, kill), func() { w.restart(g, kill, 0) })
 	}
 	for range r.IntN(3) {
 		lost, away := r.IntN(12), time.Duration(r.IntN(2_000_000_000))
@@ -105,15 +106,16 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 		w.outage = func(g *gateway) {
 			for i := range w.gateways {
 				if w.at(i) == g {
-					w.restart(i, true)
+					w.restart(i, true, 0)
 				}
 			}
 			w.failOver(lost, away)
 		}
 		add(0, fmt.Sprintf("when order %d is sent, its instance is killed, and Redis fails over after %v and loses %d writes",
 			n, away, lost), func() { w.struck.Store(int64(n) + 1) })
-		add(faultsEnd, "no outage begins any more", func() { w.struck.Store(0) })
+		add(slow.end(), "no outage begins any more", func() { w.struck.Store(0) })
 	}
+	steps, w.end = append(steps, slow.steps...), slow.end()
 	slices.SortFunc(steps, func(a, b step) int { return int(a.at - b.at) })
 	return steps
 }
@@ -166,8 +168,8 @@ func (w *world) giveBack(n int) {
 	})
 }
 
-// restart stops an instance, and starts it again a moment later.
-func (w *world) restart(n int, kill bool) {
+// restart stops an instance, and starts it again after a while.
+func (w *world) restart(n int, kill bool, after time.Duration) {
 	g := w.at(n)
 	if g.stops.Swap(true) {
 		return // its successor is about to start
@@ -180,6 +182,7 @@ func (w *world) restart(n int, kill bool) {
 	}
 	w.starting.Go(func() {
 		g.stop(kill)
+		time.Sleep(after)
 		w.mu.Lock()
 		w.marks++
 		mark := w.marks

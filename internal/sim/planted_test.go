@@ -69,6 +69,11 @@ var bugs = map[string][]string{
 		"if silent(stock, not run) == 0 then",
 		"if true then",
 	},
+	"one who was silent notes a jump": {
+		"then jumped(stock, now) end",
+		"and here > 0 then\n\t\t\tstock.jump = digits(here) .. '|' .. digits(now)\n" +
+			"\t\t\tnote(stock, 'jump', stock.jump)\n\t\tend",
+	},
 	"a stock that freezes keeps its epoch": {
 		"stock.epoch = stock.epoch + 1\n\tend\n\tstock.state",
 		"end\n\tstock.state",

@@ -93,6 +93,7 @@ type world struct {
 	background       sync.WaitGroup
 	starting         sync.WaitGroup // of instances that start again
 	began            time.Time
+	end              time.Duration   // of the faults
 	ctx              context.Context // of this schedule
 
 	mu    sync.Mutex
@@ -134,7 +135,8 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 		w.skews = [2]time.Duration{-time.Duration(r.IntN(90_000_000)), time.Duration(r.IntN(90_000_000))}
 	}
 	w.log = logTo(w)
-	w.network = &network{w: w, links: make(map[*link]bool), sent: make(map[uint64]uint64)}
+	w.network = &network{w: w, links: make(map[*link]bool), apart: make(map[string]int),
+		sent: make(map[uint64]uint64)}
 	w.redis = newServer("run0")
 	if heard != nil {
 		w.redis.heard = func(who string, args []string, changed bool) {
@@ -174,7 +176,7 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 		w.tell("-- %s", s.what)
 		s.do()
 	}
-	time.Sleep(faultsEnd - time.Since(w.began))
+	time.Sleep(w.end - time.Since(w.began))
 	w.network.mu.Lock()
 	w.network.faults = 0
 	w.network.mu.Unlock()
@@ -197,7 +199,7 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 		}
 	}
 	// No late request is under way: go-redis holds a lock meanwhile, which stops virtual time.
-	time.Sleep(faultsEnd + 2*time.Second - time.Since(w.began)) // of synctest
+	time.Sleep(w.end + 2*time.Second - time.Since(w.began)) // of synctest
 	cancel()
 	for i := range w.gateways {
 		w.at(i).stop(false)

@@ -132,3 +132,30 @@ func TestRestart_FirstCallerThatWasCutOffBeforeSellsNoUnitTwice(t *testing.T) {
 		testkit.Want(t, "once more", code, NotOnSale)
 	}
 }
+
+// An instance that has told all that it knows is asked once more: the SKU has frozen again meanwhile, on a server that
+// lost what was told. The call by which it finds that out told nothing of the epoch that begins with it, so others
+// still wait for it: what they did to its orders comes after these.
+func TestRecover_CallThatFreezesTheSKUAgainHasToldNothing(t *testing.T) {
+	server, a := onRedis(t)
+	b := connect(t, server, texts())
+	a.Settle, b.Settle = 0, 0
+	takes(t, a, "a")
+	takes(t, b, "b")
+	kept := snapshotOf(t, server, "1001")
+	takes(t, b, "lost")
+	testkit.Want(t, "sold", finishOne(t, b, Confirm, "lost"), Changed)
+	testkit.Want(t, "given back", finishOne(t, a, Refund, "lost"), Changed)
+	kept.restore(t, server)
+	takes(t, a, "new") // it freezes
+	kept = snapshotOf(t, server, "1001")
+	tells(t, b) // it hears of the epoch
+	tells(t, b)
+	kept.restore(t, server) // what b has told is lost
+	tells(t, b)
+	for _, r := range []*Store{a, a, a, b, b, a, b, a} {
+		tells(t, r)
+	}
+	testkit.Want(t, "state", stockIn(t, a).State, On)
+	testkit.Want(t, "given back", statusOf(t, a, "lost"), "R")
+}
