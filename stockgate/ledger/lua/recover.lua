@@ -107,10 +107,10 @@ if n > 0 then
 	if restored > 0 then commit(stock, 'recover', c) end
 end
 
--- tell notes how far the caller is, and returns who is not as far, and the fields of the roll. A caller that only looks
--- hears who has not told all.
+-- tell_all notes how far the caller is, and returns who is not as far, and the fields of the roll. A caller that only
+-- looks hears who has not told all. A call that has frozen the stock has told nothing in its new epoch.
 local function tell_all(at)
-	if phase > 0 then note(stock, 'rc:' .. WHO, digits(phase) .. '|' .. digits(at)) end
+	if phase > 0 and not stock.froze then note(stock, 'rc:' .. WHO, digits(phase) .. '|' .. digits(at)) end
 	local far = phase > 0 and phase or 2
 	local all, waits, fields = redis.call('HGETALL', S), {}, {'rc:' .. WHO}
 	for i = 1, #all, 2 do
@@ -140,7 +140,7 @@ if stock.state == 'frozen' and WHO ~= '' then
 	local fields
 	waits, fields = tell_all(at)
 	local by_hand = stock.by_hand or stock.why == 'operator' or not was or was == 'frozen'
-	local ready = phase == 2 and #waits == 0 and not by_hand
+	local ready = phase == 2 and not stock.froze and #waits == 0 and not by_hand
 	local now, froze = clock(), tonumber(since or 0)
 	if froze > now then -- by a clock that ran ahead
 		froze = now
