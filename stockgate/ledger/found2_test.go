@@ -89,40 +89,6 @@ func TestFound2_WhatAnOlderLedgerWasToldTheRightOneIsToldToo(t *testing.T) {
 	testkit.Want(t, "the order of b", statusOf(t, b, "tail of b"), "H")
 }
 
-// An older ledger came back while the instances run: an operator opens it. sluice stock recover SKU --from settle waits
-// until nobody has anything left to tell.
-func TestFound2_OlderLedgerWaitsForNoInstanceThatHasSeenALaterOne(t *testing.T) {
-	server, a := onRedis(t)
-	b := connect(t, server, texts())
-	a.Settle, b.Settle = 0, 0
-	takes(t, a, "a")
-	takes(t, b, "b2")
-	older := snapshotOf(t, server, "1001")
-	testkit.Must[Stock](t)(a.SetState(t.Context(), "1001", Frozen))
-	testkit.Must[Stock](t)(a.SetState(t.Context(), "1001", On))
-	for range 4 {
-		for _, r := range []*Store{a, b} {
-			takes(t, r, "a")
-			if len(r.Pending()) > 0 {
-				tells(t, r)
-			}
-		}
-	}
-	testkit.Want(t, "nothing is left to tell", len(a.Pending())+len(b.Pending()), 0)
-	older.restore(t, server)
-	for range 4 {
-		for _, r := range []*Store{a, b} {
-			takes(t, r, "a")
-			if len(r.Pending()) > 0 {
-				tells(t, r)
-			}
-		}
-	}
-	s := stockIn(t, a)
-	testkit.Want(t, "state", s.State, Frozen)
-	testkit.Want(t, "have something to tell", s.Untold, 0)
-}
-
 // As TestRecover_SKUThatFreezesAgainStaysFrozenForAJournalThatIsTooShort, but the instance with the short journal runs
 // on: the SKU freezes again, and nobody has looked at what it cannot vouch for.
 func TestFound2_JournalThatIsTooShortStaysSoWhenTheSKUFreezesAgain(t *testing.T) {
