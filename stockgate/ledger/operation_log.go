@@ -95,6 +95,9 @@ func (j *OperationLog) Corrects(sku string, a Answer, untold bool, op Op, items 
 	c.Op, c.Items = op, make([]item, 0, len(items))
 	for i, it := range items {
 		said := done[i]
+		if untold && said == NotFound {
+			continue // it may be lost
+		}
 		if e := j.find(sku, it.Serial); untold && e != nil && op == Confirm &&
 			(said == Changed || said == Already) {
 			switch e.status {
@@ -226,6 +229,9 @@ func (j *OperationLog) corrects(sku string, c *change, i *item) {
 		e.status, e.adopted = StatusReleased, false
 	case done == WasSold:
 		e.status = StatusSold
+	case done == NotFound && c.Op == Refund && e.bare: // nothing was given back
+		e.status = StatusHeld
+		return
 	case done == NotFound, done == NoLedger: // it may be lost
 		return
 	case c.Op == Release && e.status == StatusSold: // another instance has given it back

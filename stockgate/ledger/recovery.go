@@ -118,7 +118,7 @@ func (r *Recovery) report(ctx context.Context, sku string, now, keep int64, leav
 	from := toldFrom(now, keep)
 	if at.phase == 0 {
 		all, changes := r.Log.entriesOf(sku, func(e *entry) bool { return !e.bare && e.changed > from })
-		if s, err = r.tell(ctx, sku, now, keep, 1, all); err != nil {
+		if s, err = r.tell(ctx, sku, now, keep, 1, all); err != nil || r.older(sku, &s) {
 			return s, err
 		}
 		unknown = unknownSerials(all)
@@ -130,12 +130,19 @@ func (r *Recovery) report(ctx context.Context, sku string, now, keep int64, leav
 	if err == nil && (leaves || at.phase == 2 || !s.blocked()) {
 		s, err = r.tellRest(ctx, sku, now, keep, s.Here, &at)
 	}
+	if err == nil && r.older(sku, &s) {
+		return s, nil
+	}
 	s.Restored, s.Fresh, s.Unknown = at.restored, at.restored-before, unknown
 	s.Over = err == nil && at.phase == 2 && (s.State != Frozen || s.ByHand())
 	at.due = !s.Over
 	t.setTold(epoch, at)
 	return s, err
 }
+
+// older reports whether s is of an older ledger than this instance has seen, on another server: whatever that one was
+// told, the right one is still to be told.
+func (r *Recovery) older(sku string, s *Result) bool { return s.Epoch < r.Seen.Find(sku).Claim().Epoch }
 
 // toldFrom is since when an order must have changed to be told, Unix ms. What this instance did longer ago may have
 // been given back elsewhere since, and the ledger may have forgotten that, as it does when keep is over: it must not
@@ -215,7 +222,7 @@ func (r *Recovery) tell(ctx context.Context, sku string, now, keep int64, phase 
 			return s, fmt.Errorf("recover %q: %w", sku, err)
 		}
 		restored += s.Restored
-		if len(all) == 0 {
+		if len(all) == 0 || phase > 0 && r.older(sku, &s) {
 			s.Restored = restored
 			return s, nil
 		}

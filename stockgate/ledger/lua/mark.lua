@@ -99,6 +99,13 @@ local function seen(stock, reached)
 	if reached < tonumber(ANSWERED) then return 'mark' end
 end
 
+-- ask puts an instance on the roll. One that has not told all since the stock froze must know what it did since the call
+-- that was known then: what it could not vouch for is still missing.
+local function ask(stock, name, at)
+	local before = stock.was_state == 'frozen' and string.match(redis.call('HGET', S, 'rc:' .. name) or '', '^[01]|(%d+)$')
+	note(stock, 'rc:' .. name, '0|' .. (before or digits(at)))
+end
+
 -- roll notes who must tell what it knows: whoever called as lately as the others, or is waited for. A stock that freezes
 -- again waits on for those who have told nothing since it froze; by the clock alone they may look as if they were gone
 -- for long. Who else was asked the last time and is not now is nobody's concern any more.
@@ -115,7 +122,7 @@ local function roll(stock)
 		local _, at, run = stamp(all[i + 1])
 		if kind == 'm' and name ~= WHO and (lately(all[i + 1], jump) >= newest - FRESH or verifying and run ~= RUN) then
 			called[name] = true
-			note(stock, 'rc:' .. name, '0|' .. digits(at))
+			ask(stock, name, at)
 		end
 	end
 	for i = 1, #all, 2 do
@@ -125,7 +132,7 @@ local function roll(stock)
 	end
 	-- A settler of a later ledger has no word for this one; an operator opens it.
 	if WHO ~= '' and (string.sub(WHO, 1, #SETTLER) ~= SETTLER or stock.epoch >= tonumber(EPOCH)) then
-		note(stock, 'rc:' .. WHO, '0|' .. digits(stock.here))
+		ask(stock, WHO, stock.here)
 	end
 end
 

@@ -1,0 +1,134 @@
+package ledger
+
+import (
+	"testing"
+	"time"
+
+	"sluice/internal/redistest"
+	"sluice/internal/testkit"
+)
+
+// losesTail lets Redis lose the last order of a, and a find that out.
+func losesTail(t *testing.T, server *redistest.Server, a *Store) {
+	t.Helper()
+	kept := snapshotOf(t, server, "1001")
+	takes(t, a, "tail")
+	kept.restore(t, server)
+	_, h := takes(t, a, "new")
+	testkit.Want(t, "state", h.State, Frozen)
+}
+
+// openAgain lets all tell until the SKU is open.
+func openAgain(t *testing.T, all ...*Store) {
+	t.Helper()
+	for range 4 {
+		for _, r := range all {
+			takes(t, r, "a")
+			tells(t, r)
+		}
+	}
+	testkit.Want(t, "state", stockIn(t, all[0]).State, On)
+}
+
+// A shop asks to refund an order that the ledger, which has lost nothing, does not know, and hears so. Later there is a
+// loss. Whoever orders by that serial then is a buyer like any other.
+func TestFound2_RefundThatFoundNoOrderBlocksNoLaterOrder(t *testing.T) {
+	server, a := onRedis(t)
+	b := connect(t, server, texts())
+	a.Settle, b.Settle = 0, 0
+	takes(t, a, "a")
+	takes(t, b, "b2")
+	testkit.Want(t, "refund of none", finishOne(t, b, Refund, "later"), NotFound)
+	losesTail(t, server, a)
+	openAgain(t, a, b)
+	code, _ := takes(t, a, "later")
+	testkit.Want(t, "a later order", code, Held)
+}
+
+// As before, and the order was made and sold before the loss.
+func TestFound2_RefundThatFoundNoOrderGivesBackNoLaterOrder(t *testing.T) {
+	server, a := onRedis(t)
+	b := connect(t, server, texts())
+	a.Settle, b.Settle = 0, 0
+	takes(t, a, "a")
+	takes(t, b, "b2")
+	testkit.Want(t, "refund of none", finishOne(t, b, Refund, "later"), NotFound)
+	code, _ := takes(t, a, "later")
+	testkit.Want(t, "a later order", code, Held)
+	testkit.Want(t, "it is sold", finishOne(t, a, Confirm, "later"), Changed)
+	losesTail(t, server, a)
+	openAgain(t, a, b)
+	testkit.Want(t, "the later order", statusOf(t, a, "later"), "C")
+}
+
+// Redis has lost the orders of the tail, and the instances have heard of that. Before the second one tells, Redis is an
+// older server for a moment, as when a master that was left answers once more.
+func TestFound2_WhatAnOlderLedgerWasToldTheRightOneIsToldToo(t *testing.T) {
+	server, a := onRedis(t)
+	b := connect(t, server, texts())
+	a.Settle, b.Settle = 0, 0
+	takes(t, a, "a")
+	takes(t, b, "b")
+	older := snapshotOf(t, server, "1001")
+	takes(t, b, "tail of b")
+	older.restore(t, server)
+	losesTail(t, server, a)
+	takes(t, b, "new") // it hears of the epoch
+	right := snapshotOf(t, server, "1001")
+	older.restore(t, server)
+	tells(t, b)
+	right.restore(t, server)
+	for range 4 {
+		for _, r := range []*Store{a, b} {
+			if len(r.Pending()) > 0 {
+				tells(t, r)
+			}
+		}
+	}
+	testkit.Want(t, "state", stockIn(t, a).State, On)
+	testkit.Want(t, "the order of b", statusOf(t, b, "tail of b"), "H")
+}
+
+// As TestRecover_SKUThatFreezesAgainStaysFrozenForAJournalThatIsTooShort, but the instance with the short journal runs
+// on: the SKU freezes again, and nobody has looked at what it cannot vouch for.
+func TestFound2_JournalThatIsTooShortStaysSoWhenTheSKUFreezesAgain(t *testing.T) {
+	for _, again := range []string{"by the other", "by itself"} {
+		t.Run(again, func(t *testing.T) {
+			p := newPair(t)
+			x := exchangeTo(t, p.master)
+			a, b := p.through(x), p.through(x)
+			a.Settle, b.Settle = 0, 0
+			b.Log = newOperationLog(2)
+			testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 9, 0))
+			takes(t, a, "a")
+			takes(t, b, "b")
+			p.cut()
+			for _, serial := range []string{"1", "2", "3"} {
+				takes(t, b, serial)
+			}
+			// The replica was cut off half a minute ago, and b has dropped an order since.
+			calledAgo(t, p.replica, b, 30*time.Second)
+			b.Log.dropped = time.Now().Add(-20 * time.Second).UnixMilli()
+			x.turn(p.replica.Addr)
+			takes(t, b, "new")
+			takes(t, a, "new")
+			for range 3 {
+				testkit.Want(t, "state", tells(t, b).State, Frozen)
+				testkit.Want(t, "state", tells(t, a).State, Frozen)
+			}
+			testkit.Want(t, "the oldest", statusOf(t, a, "1"), "none")
+			testkit.Check(t, p.replica.Client.HIncrBy(t.Context(), hashOf1001, "ver", -1).Err())
+			if again == "by the other" {
+				takes(t, a, "new")
+				takes(t, b, "new")
+			} else {
+				takes(t, b, "new")
+				takes(t, a, "new")
+			}
+			for range 4 {
+				testkit.Want(t, "state", tells(t, b).State, Frozen)
+				testkit.Want(t, "state", tells(t, a).State, Frozen)
+			}
+		})
+	}
+}
