@@ -22,6 +22,8 @@ func TestUsage_ErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		"":                          `sluice: which command? check, `,
 		"chekc":                     `sluice: unknown command "chekc", did you mean "check"?`,
 		"zzz":                       `sluice: unknown command "zzz": it is none of check, `,
+		"help zzz":                  `sluice: unknown command "zzz": it is none of check, `,
+		"help stock sett":           `sluice stock: unknown command "sett", did you mean "set"?`,
 		"rehearse":                  `sluice: unknown command "rehearse": it is now "sluice loadtest"`,
 		"reservation show x":        `sluice reservation: unknown command "show": it is now "sluice reservation get"`,
 		"stock":                     `sluice stock: which command? add, end`,
@@ -98,6 +100,7 @@ ends = 2099-11-12T00:00:00+08:00
 	for line, want := range map[string]string{
 		"over":                                   "override\t",
 		"override un":                            "undo\t",
+		"help stock se":                          "set\t",
 		"stock set --li":                         "--limit\t",
 		"stock get 1001 --kind ":                 "ledger\n",
 		"demo --gate ":                           "reserve\n",

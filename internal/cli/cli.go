@@ -84,7 +84,35 @@ func Root(name, short string) *cobra.Command {
 	root.DisableSuggestions = true // Parent suggests
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(version)
+	root.SetHelpCommand(help())
 	return root
+}
+
+// help replaces cobra's command, which answers a name that it does not know with the help of the whole binary.
+func help() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [command]", Short: "Show the help of a command.", Args: cobra.ArbitraryArgs,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+			if about, _, err := cmd.Root().Find(args); err == nil {
+				for _, c := range about.Commands() {
+					if c.IsAvailableCommand() {
+						names = append(names, c.Name()+"\t"+c.Short)
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return Misuse(cmd, err)
+			}
+			if len(rest) > 0 && about.HasSubCommands() {
+				return about.RunE(about, rest) // it says which commands there are
+			}
+			return about.Help()
+		},
+	}
 }
 
 // UsageError is a command line that cannot be understood.
