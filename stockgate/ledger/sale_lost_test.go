@@ -123,10 +123,11 @@ func saleGoesBack(t *testing.T, n int) {
 // A report that finds the ledger in an earlier sale does not open it, although all is told.
 func TestSale_ReportDoesNotOpenWhatItFindsBehind(t *testing.T) {
 	ctx, sku, server := t.Context(), testSKU, redistest.Start(t)
-	x := connect(t, server, texts())
-	x.Settle = 0
+	x, y := connect(t, server, texts()), connect(t, server, texts())
+	x.Settle, y.Settle = 0, 0
 	testkit.Must[Stock](t)(x.SetTotal(ctx, sku, 5, 0))
 	takeNow(t, x, "first", "zoe")
+	takeNow(t, y, "second", "yan")
 	testkit.Check(t, server.Client.HSet(ctx, home(sku), "state", "frozen", "why", "mark", "was", "on", "since",
 		time.Now().UnixMilli()).Err())
 	testkit.Check(t, server.Client.HIncrBy(ctx, home(sku), "epoch", 1).Err())
@@ -141,6 +142,15 @@ func TestSale_ReportDoesNotOpenWhatItFindsBehind(t *testing.T) {
 	testkit.Check(t, err)
 	if r.Opened || r.State != Frozen {
 		t.Errorf("it opens by itself: %+v", r)
+	}
+	for range 3 { // this one has seen no later sale
+		if _, err = y.Sweep(ctx, sku, 1, 2, 1); err == nil {
+			r, err = y.Recover(ctx, sku, 1, 2)
+		}
+		testkit.Check(t, err)
+		if r.Opened || r.State != Frozen {
+			t.Errorf("another one opens it: %+v", r)
+		}
 	}
 }
 

@@ -316,9 +316,7 @@ func TestSale_LedgerNeverFallsBehindTheLatestSale(t *testing.T) {
 	for name, m := range map[string]mutant{
 		"the sale is not taken over": {"mark", "	if behind then begin_sale(stock, tonumber(SALE)) end\n", ""},
 		"the sale is not missed":     {"mark", "	if stock.sale < tonumber(SALE) then return 'version' end\n", ""},
-		"it opens by itself": {"mark", "	stock.by_hand = true\n	note(stock, 'was', 'frozen')\n	return true",
-			"	return true"},
-		"it opens in that epoch": {"mark", "math.max(tonumber(EPOCH), stock.epoch, ", "math.max(tonumber(EPOCH), "},
+		"it opens in that epoch":     {"mark", "math.max(tonumber(EPOCH), stock.epoch, ", "math.max(tonumber(EPOCH), "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := play(t, m.apply(t), name); err == nil {

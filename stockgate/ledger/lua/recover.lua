@@ -6,8 +6,8 @@
 -- last call that was known; was; how many records were put back; then the names of those who have not told all.
 --
 -- A state is what the caller knows: H held, C sold, X released, R refunded, A adopted. In lower case it knows that
--- alone, and not the order: then only what is there is changed, and r leaves a tombstone of no units where nothing is,
--- so that who tells the order later does not put it back as sold. What comes again changes nothing. Orders of a ledger
+-- alone, and not the order: then only what is there is changed, and r leaves a tombstone of no units where nothing is.
+-- Who tells the order later does not put it back as sold; the tombstone is of its units and user then. What comes again changes nothing. Orders of a ledger
 -- before this one, and those that were archived, are passed over.
 
 local keep, phase, settle, n = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -71,11 +71,11 @@ end
 local function restore(i, record)
 	local serial, user, text, said, time = arg(0, i), arg(1, i), arg(2, i), arg(3, i), arg(4, i)
 	if tonumber(arg(5, i)) < first then return 0 end
-	local from, at, bare = 'none', nil, said ~= string.upper(said)
+	local from, at, bare, blank = 'none', nil, said ~= string.upper(said), false
 	local done = arg(6, i) .. '|' .. arg(7, i)
 	if record then
-		local state, _, who, _, had = decode(serial, record)
-		from = state
+		local state, units, who, _, had = decode(serial, record)
+		from, blank = state, state == 'R' and units == 0 and not bare
 		local epoch, ver = string.match(had, '/%?(%d+)%-(%d+)$')
 		at = epoch and epoch .. '|' .. ver or (from == 'X' or from == 'R') and upto or nil
 		if from == 'H' or from == 'C' or bare then user, text = who, had end
@@ -84,6 +84,7 @@ local function restore(i, record)
 	end
 	said = string.upper(said)
 	local to = merge(from, at, said, done)
+	if blank and not to then to, done = from, at end
 	if not to then return 0 end
 	local quantity = units_of('ARGV', text, serial)
 	if said == 'A' or to == 'X' or to == 'R' then text = dated(quantity, (string.gsub(done, '|', '-'))) end

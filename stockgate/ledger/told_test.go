@@ -32,7 +32,7 @@ func openAgain(t *testing.T, all ...*Store) {
 
 // A shop asks to refund an order that the ledger, which has lost nothing, does not know, and hears so. Later there is a
 // loss. Whoever orders by that serial then is a buyer like any other.
-func TestFound2_RefundThatFoundNoOrderBlocksNoLaterOrder(t *testing.T) {
+func TestRecover_RefundThatFoundNoOrderBlocksNoLaterOrder(t *testing.T) {
 	server, a := onRedis(t)
 	b := connect(t, server, texts())
 	a.Settle, b.Settle = 0, 0
@@ -46,7 +46,7 @@ func TestFound2_RefundThatFoundNoOrderBlocksNoLaterOrder(t *testing.T) {
 }
 
 // As before, and the order was made and sold before the loss.
-func TestFound2_RefundThatFoundNoOrderGivesBackNoLaterOrder(t *testing.T) {
+func TestRecover_RefundThatFoundNoOrderGivesBackNoLaterOrder(t *testing.T) {
 	server, a := onRedis(t)
 	b := connect(t, server, texts())
 	a.Settle, b.Settle = 0, 0
@@ -63,7 +63,7 @@ func TestFound2_RefundThatFoundNoOrderGivesBackNoLaterOrder(t *testing.T) {
 
 // Redis has lost the orders of the tail, and the instances have heard of that. Before the second one tells, Redis is an
 // older server for a moment, as when a master that was left answers once more.
-func TestFound2_WhatAnOlderLedgerWasToldTheRightOneIsToldToo(t *testing.T) {
+func TestRecover_WhatAnOlderLedgerWasToldTheRightOneIsToldToo(t *testing.T) {
 	server, a := onRedis(t)
 	b := connect(t, server, texts())
 	a.Settle, b.Settle = 0, 0
@@ -91,7 +91,7 @@ func TestFound2_WhatAnOlderLedgerWasToldTheRightOneIsToldToo(t *testing.T) {
 
 // As TestRecover_SKUThatFreezesAgainStaysFrozenForAJournalThatIsTooShort, but the instance with the short journal runs
 // on: the SKU freezes again, and nobody has looked at what it cannot vouch for.
-func TestFound2_JournalThatIsTooShortStaysSoWhenTheSKUFreezesAgain(t *testing.T) {
+func TestRecover_JournalThatIsTooShortStaysSoWhenTheSKUFreezesAgain(t *testing.T) {
 	for _, again := range []string{"by the other", "by itself"} {
 		t.Run(again, func(t *testing.T) {
 			p := newPair(t)
