@@ -263,6 +263,31 @@ func TestRecover_InstanceThatTheRollMissedIsWaitedFor(t *testing.T) {
 	testkit.Want(t, "state", stockIn(t, a).State, On)
 }
 
+// What an instance did after it told all is lost with the server that it told. Another server opens the SKU: it sells
+// nothing until that instance has called it.
+func TestRecover_ServerThatOpensASKUIsStillVerified(t *testing.T) {
+	server, a := durable(t)
+	b := single(t, server)
+	a.Settle, b.Settle = 0, time.Hour
+	takes(t, a, "a")
+	takes(t, b, "b")
+	testkit.Want(t, "sold", finishOne(t, a, Confirm, "a"), Changed)
+	testkit.Check(t, server.Client.HIncrBy(t.Context(), hashOf1001, "ver", -1).Err())
+	takes(t, a, "new")
+	takes(t, b, "new")
+	tells(t, b)
+	tells(t, a)
+	tells(t, b)
+	kept := snapshotOf(t, server, "1001")
+	testkit.Want(t, "given back by b", finishOne(t, b, Refund, "a"), Changed)
+	kept.restore(t, server)
+	restart(t, server)
+	testkit.Want(t, "opened", tells(t, a).Opened, true)
+	code, h := takes(t, a, "new")
+	testkit.Want(t, "code", code, NotOnSale)
+	testkit.Want(t, "state", h.State, Verifying)
+}
+
 func TestRecovery_InstanceThatComesAfterTheSKUHasOpenedStillReports(t *testing.T) {
 	p := newPair(t)
 	x := exchangeTo(t, p.master)
@@ -275,10 +300,10 @@ func TestRecovery_InstanceThatComesAfterTheSKUHasOpenedStillReports(t *testing.T
 	x.turn(p.replica.Addr)
 	takes(t, a, "new")
 	tells(t, a)
-	testkit.Want(t, "state", stockIn(t, a).State, On)
 	for _, serial := range []string{"1", "2"} {
 		takes(t, a, serial)
 	}
+	testkit.Want(t, "state", stockIn(t, a).State, On)
 	takes(t, late, "new")
 	s := tells(t, late)
 	testkit.Want(t, "over", s.Over, true)

@@ -127,7 +127,6 @@ end
 local function open(state, fields)
 	stock.state, stock.why = state, ''
 	note(stock, 'why', '')
-	if stock.run ~= RUN then trust(stock) end
 	local opened = change()
 	push(opened.fields, 'why', reason(stock))
 	commit(stock, 'state', opened)
