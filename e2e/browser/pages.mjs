@@ -23,7 +23,8 @@ const classes = [
   { name: "duplicate", sku: "one", status: 409, en: "You have already bought this item", zh: "您已购买过该商品",
     order: "other", twice: true },
   { name: "bad_request", sku: "one", status: 400, en: "incomplete or invalid", zh: "不完整或有误",
-    order: "none", anonymous: true },
+    order: "none", user: "7".repeat(257) },
+  { name: "unidentified", sku: "one", status: 401, en: "sign in", zh: "请先登录", order: "none", anonymous: true },
   { name: "denied", sku: "one", status: 403, en: "Access denied", zh: "访问被拒绝", order: "none", from: "192.0.2.1" },
   { name: "upstream", sku: "broken", status: 502, en: "did not respond properly", zh: "商城响应异常", order: "unknown" },
   { name: "unavailable", sku: "one", status: 503, en: "shop cannot be reached", zh: "商城暂时无法访问",
@@ -40,7 +41,7 @@ await play(async (visitor, stage) => {
     const { page, context } = v, gate = c.deserted ? told.deserted : told.gate, name = `${v.name}, ${c.name}`;
     v.expects.splice(0, 1, new RegExp(`status of ${c.status}|status ${c.status}: (POST|GET)`));
     await context.clearCookies();
-    if (!c.anonymous) await context.addCookies([{ name: "uid", value: `${c.name}-${++number}`, url: gate }]);
+    if (!c.anonymous) await context.addCookies([{ name: "uid", value: c.user || `${c.name}-${++number}`, url: gate }]);
     await page.setExtraHTTPHeaders({ "X-Forwarded-For": c.from || `203.0.113.${++number}` });
     for (let n = c.twice ? 2 : 1; n > 0; n--) {
       if (c.path) {
