@@ -15,7 +15,7 @@ import (
 )
 
 // checkIdentity finds out who buys what. A request without its SKU or quantity is a bad one; one without its user comes
-// from somebody who has not signed in.
+// from a client that has not signed in.
 func (p *Proxy) checkIdentity(r *Request) rejection {
 	if h := r.head; h.Upgrade && !h.H2C {
 		return badRequest(reject.UpgradeOnGate, "") // an order is one request and one response, not a tunnel

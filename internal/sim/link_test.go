@@ -109,7 +109,7 @@ func host(who string) string {
 	return name
 }
 
-// part cuts an instance off from Redis, and whoever is started in its place, until it is joined.
+// part cuts an instance off from Redis, and an instance that is started in its place, until it is joined.
 func (n *network) part(g *gateway) {
 	n.mu.Lock()
 	n.apart[host(g.name)]++

@@ -182,7 +182,7 @@ func (w *world) restart(n int, kill bool, after time.Duration) {
 	}
 	w.starting.Go(func() {
 		g.stop(kill)
-		time.Sleep(after)
+		time.Sleep(after) // virtual time: the fault lasts so long
 		w.mu.Lock()
 		w.marks++
 		mark := w.marks

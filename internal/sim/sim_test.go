@@ -176,7 +176,7 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 		w.tell("-- %s", s.what)
 		s.do()
 	}
-	time.Sleep(w.end - time.Since(w.began))
+	time.Sleep(w.end - time.Since(w.began)) // virtual time: the faults end then
 	w.network.mu.Lock()
 	w.network.faults = 0
 	w.network.mu.Unlock()
@@ -199,7 +199,7 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 		}
 	}
 	// No late request is under way: go-redis holds a lock meanwhile, which stops virtual time.
-	time.Sleep(w.end + 2*time.Second - time.Since(w.began)) // of synctest
+	time.Sleep(w.end + 2*time.Second - time.Since(w.began)) // virtual time: behind the end of the faults
 	cancel()
 	for i := range w.gateways {
 		w.at(i).stop(false)

@@ -23,17 +23,23 @@ func (r returning) Outrun(ctx context.Context, sku string, settled settle.Positi
 	return r.testLedger.Outrun(ctx, sku, settled)
 }
 
-// A settler has read an older ledger. By the time that it closes the SKU, the right server is the master again.
-func TestSettle_RightLedgerIsNotClosed(t *testing.T) {
-	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
-	const sku = "older"
+// settledLater is a site whose SKU is settled in a later epoch than that of the ledger which older restores.
+func settledLater(t *testing.T) (s *site, sku string, older func()) {
+	t.Helper()
+	s, sku = newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{}), "older"
 	s.ledger.set(sku, 50)
 	s.ledger.buy(sku, 0, 2)
-	older := s.dump(sku)
+	older = s.dump(sku)
 	s.ledger.freeze(sku)
 	s.ledger.open(sku)
 	s.ledger.buy(sku, 2, 2)
 	s.drain(sku)
+	return s, sku, older
+}
+
+// A settler has read an older ledger. By the time that it closes the SKU, the right server is the master again.
+func TestSettle_RightLedgerIsNotClosed(t *testing.T) {
+	s, sku, older := settledLater(t)
 	right := s.dump(sku)
 	older()
 	worker := must(settle.New(s.stream, s.store, settle.Options{
@@ -46,18 +52,10 @@ func TestSettle_RightLedgerIsNotClosed(t *testing.T) {
 	}
 }
 
-// A settler has closed a SKU whose ledger is older than the database. sluice stock recover SKU --from settle waits until
-// nobody has anything left to tell: the settlers neither, however often they look.
+// A settler has closed a SKU whose ledger is older than the database. sluice stock recover SKU --from settle waits
+// while an instance or a settler has something left to tell: this settler has nothing, however often it looks.
 func TestSettle_OlderLedgerCanBeRecoveredFromTheDatabase(t *testing.T) {
-	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
-	const sku = "older"
-	s.ledger.set(sku, 50)
-	s.ledger.buy(sku, 0, 2)
-	older := s.dump(sku)
-	s.ledger.freeze(sku)
-	s.ledger.open(sku)
-	s.ledger.buy(sku, 2, 2)
-	s.drain(sku)
+	s, sku, older := settledLater(t)
 	older()
 	for range 5 {
 		if err := s.settler.Drain(t.Context(), sku); !errors.Is(err, settle.ErrBehind) {

@@ -30,15 +30,22 @@ func openAgain(t *testing.T, all ...*Store) {
 	testkit.Want(t, "state", stockIn(t, all[0]).State, On)
 }
 
-// A shop asks to refund an order that the ledger, which has lost nothing, does not know, and hears so. Later there is a
-// loss. Whoever orders by that serial then is a buyer like any other.
-func TestRecover_RefundThatFoundNoOrderBlocksNoLaterOrder(t *testing.T) {
-	server, a := onRedis(t)
-	b := connect(t, server, texts())
+// refundsNone is a ledger that has lost nothing, and has answered a shop that it does not know the order "later", which
+// b was to refund.
+func refundsNone(t *testing.T) (server *redistest.Server, a, b *Store) {
+	t.Helper()
+	server, a = onRedis(t)
+	b = connect(t, server, texts())
 	a.Settle, b.Settle = 0, 0
 	takes(t, a, "a")
 	takes(t, b, "b2")
 	testkit.Want(t, "refund of none", finishOne(t, b, Refund, "later"), NotFound)
+	return server, a, b
+}
+
+// After a loss, a buyer by the serial of a refund that found no order is like any other.
+func TestRecover_RefundThatFoundNoOrderBlocksNoLaterOrder(t *testing.T) {
+	server, a, b := refundsNone(t)
 	losesTail(t, server, a)
 	openAgain(t, a, b)
 	code, _ := takes(t, a, "later")
@@ -47,12 +54,7 @@ func TestRecover_RefundThatFoundNoOrderBlocksNoLaterOrder(t *testing.T) {
 
 // As before, and the order was made and sold before the loss.
 func TestRecover_RefundThatFoundNoOrderGivesBackNoLaterOrder(t *testing.T) {
-	server, a := onRedis(t)
-	b := connect(t, server, texts())
-	a.Settle, b.Settle = 0, 0
-	takes(t, a, "a")
-	takes(t, b, "b2")
-	testkit.Want(t, "refund of none", finishOne(t, b, Refund, "later"), NotFound)
+	server, a, b := refundsNone(t)
 	code, _ := takes(t, a, "later")
 	testkit.Want(t, "a later order", code, Held)
 	testkit.Want(t, "it is sold", finishOne(t, a, Confirm, "later"), Changed)
@@ -90,7 +92,7 @@ func TestRecover_WhatAnOlderLedgerWasToldTheRightOneIsToldToo(t *testing.T) {
 }
 
 // As TestRecover_SKUThatFreezesAgainStaysFrozenForAJournalThatIsTooShort, but the instance with the short journal runs
-// on: the SKU freezes again, and nobody has looked at what it cannot vouch for.
+// on: the SKU freezes again, and no operator has looked at what it cannot vouch for.
 func TestRecover_JournalThatIsTooShortStaysSoWhenTheSKUFreezesAgain(t *testing.T) {
 	for _, again := range []string{"by the other", "by itself"} {
 		t.Run(again, func(t *testing.T) {
