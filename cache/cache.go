@@ -159,6 +159,7 @@ func (c *Cache) again(page *proxy.Page, resp *fasthttp.Response, now time.Time) 
 // and that it was of another variant: then one request is to fetch this one, not all who have waited.
 func (c *Cache) await(page *proxy.Page, resp *fasthttp.Response, f *flight, old *answer,
 	first bool) (found proxy.CacheStatus, ok bool) {
+	page.Client.StepAside()
 	late := time.NewTimer(page.Wait)
 	defer late.Stop()
 	select {

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/proxy"
+	"sluice/proxy/server"
 	"sluice/upstream"
 )
 
@@ -157,7 +158,7 @@ func TestCrowd_ShopThatFailsIsAskedOnceAMoment(t *testing.T) {
 func TestCrowd_FetchThatIsLeftLetsAnotherGo(t *testing.T) {
 	d := open(t)
 	d.says(200, "", "x")
-	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: heard()}
+	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: heard(), Client: new(server.Conn)}
 	if found := d.Lookup(page, new(fasthttp.Response)); found != proxy.CacheMiss {
 		t.Fatalf("%v, want Fetch", found)
 	}
@@ -167,7 +168,7 @@ func TestCrowd_FetchThatIsLeftLetsAnotherGo(t *testing.T) {
 
 func TestCrowd_PanicWhileAnAnswerIsKeptLetsAnotherGo(t *testing.T) {
 	d := open(t)
-	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: heard()}
+	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Wait: time.Second, Request: heard(), Client: new(server.Conn)}
 	d.Lookup(page, new(fasthttp.Response))
 	func() {
 		defer func() { _ = recover() }()
@@ -184,7 +185,7 @@ func TestCrowd_HitAllocatesNothing(t *testing.T) {
 	d := open(t)
 	d.says(200, "Content-Type: text/html\nEtag: \"v1\"", "x")
 	d.get("/p")
-	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Request: heard()}
+	page := &proxy.Page{Key: []byte("/p"), Fresh: freshFor, Request: heard(), Client: new(server.Conn)}
 	resp := new(fasthttp.Response)
 	if n := testing.AllocsPerRun(1000, func() { d.Lookup(page, resp) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)

@@ -81,7 +81,7 @@ func heard(lines ...string) *server.Request {
 // get asks for path, with header lines; failed is that there was no answer.
 func (d *testCache) get(path string, lines ...string) (resp *fasthttp.Response, failed bool) {
 	req := heard(lines...)
-	page := &proxy.Page{Key: []byte(path), Fresh: freshFor, Wait: time.Second, Request: req}
+	page := &proxy.Page{Key: []byte(path), Fresh: freshFor, Wait: time.Second, Request: req, Client: new(server.Conn)}
 	resp = new(fasthttp.Response)
 	switch d.Lookup(page, resp) {
 	case proxy.CacheHit:

@@ -88,7 +88,7 @@ func TestMirror_PagesSeeTheStockFallAndNeverRise(t *testing.T) {
 	done()
 	page.Wait()
 	for range 3 {
-		gates[0].Orders().Settle([]byte("1001"), <-serials, metrics.OrderRejected)
+		gates[0].Orders().Settle(ledger.Order{SKU: []byte("1001")}, <-serials, metrics.OrderRejected)
 	}
 	testkit.Eventually(t, "the units that came back are shown", shows(left+3))
 }

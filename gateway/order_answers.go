@@ -131,15 +131,19 @@ func offSale(s ledger.State) reject.Reason {
 }
 
 // Settle implements proxy.Orders.
-func (o *orderLedger) Settle(sku []byte, serial string, f metrics.OrderOutcome) {
+func (o *orderLedger) Settle(in ledger.Order, serial string, f metrics.OrderOutcome) {
 	d := o.Reserver() // there is one: it took the order
-	switch f {
-	case metrics.OrderConfirmed:
-		d.Settle(string(sku), ledger.Item{Serial: serial}, ledger.Confirm)
-	case metrics.OrderRejected:
-		d.Settle(string(sku), ledger.Item{Serial: serial}, ledger.Release)
-	default:
-		d.Unknown(string(sku), serial)
+	for i := range len(in.More) + 1 {
+		sku := string(orderLine(in, i).SKU)
+		if f == metrics.OrderUnknown {
+			d.Unknown(sku, serial)
+			continue
+		}
+		op := ledger.Release
+		if f == metrics.OrderConfirmed {
+			op = ledger.Confirm
+		}
+		d.Settle(sku, ledger.Item{Serial: serial}, op)
 	}
 }
 

@@ -298,7 +298,7 @@ sku = "$path_sku"
 	if first.Reason != reject.Admitted {
 		t.Fatal(first.Reason)
 	}
-	g.Orders().Settle([]byte("1"), first.Serial, metrics.OrderConfirmed)
+	g.Orders().Settle(ledger.Order{SKU: []byte("1")}, first.Serial, metrics.OrderConfirmed)
 	testkit.Eventually(t, "the first order is sold", func() bool { return order().Reason == reject.Duplicate })
 	other := fmt.Sprintf("max_per_user = 2\nstatus_url = %q", shops[0].URL+"/status/{serial}")
 	if err := g.Apply(with(other)); err != nil {
@@ -311,6 +311,6 @@ sku = "$path_sku"
 	if held := g.Orders().Reserve(g.now(), key); held.Reason != reject.Admitted {
 		t.Fatal(held.Reason)
 	}
-	g.Orders().Settle([]byte("1"), "unknown", metrics.OrderUnknown)
+	g.Orders().Settle(ledger.Order{SKU: []byte("1")}, "unknown", metrics.OrderUnknown)
 	testkit.Eventually(t, "the shop is asked", func() bool { return asked.Load() > 0 })
 }

@@ -178,7 +178,7 @@ func (oneSerial) Decided(int64, ledger.Order) (Reservation, bool) { return Reser
 func (oneSerial) Reserve(int64, ledger.Order) Reservation {
 	return Reservation{Serial: "s-1", Deadline: 1_700_000_000_123}
 }
-func (oneSerial) Settle([]byte, string, metrics.OrderOutcome) {}
+func (oneSerial) Settle(ledger.Order, string, metrics.OrderOutcome) {}
 
 func TestAccessRecord_RejectionThatIsNotSampledIsNotLogged(t *testing.T) {
 	o, k := options(&recorder{}), &recordKeeper{}

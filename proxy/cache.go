@@ -35,6 +35,7 @@ type Page struct {
 	Fresh   time.Duration // how long a response serves without asking again, at most
 	Wait    time.Duration // for another request's fetch, at most
 	Request *server.Request
+	Client  server.Client // its StepAside comes before a wait
 
 	Conditions []byte // written by Lookup: header lines by which the upstream may answer 304 to a miss
 	Outcome    upstream.Outcome
@@ -77,6 +78,7 @@ func (p *Proxy) checkCache(r *Request) rejection {
 	case CacheError:
 		return rejection{Reason: reasonOf(r.page.Outcome)}
 	}
+	r.checked = p.Now()
 	return rejection{}
 }
 
@@ -88,7 +90,7 @@ func (p *Proxy) namePage(r *Request) {
 	r.page.Key = appendPageKey(r.page.Key[:0], head, at)
 	r.page.Head = string(head.Method) == "HEAD"
 	r.page.Fresh, r.page.Wait = r.route.Route.Cache, max(p.CacheWait, r.route.Timeout)
-	r.page.Request = head
+	r.page.Request, r.page.Client = head, r.conn
 }
 
 // storePage hands the upstream's response to the cache, and reports whether there is a response for the client.

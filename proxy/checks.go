@@ -21,14 +21,10 @@ type check struct {
 	forward bool                                // it is about forwarding: not where another proxy forwards
 	applies func(p *Proxy, rt *boundRoute) bool // nil = always; a row that does not apply is left out
 
-	// full rejects what try would reject, and takes nothing: it is asked before the body is read. nil = it cannot tell.
+	// full rejects what decide would reject, and takes nothing: it is asked before the body is read. nil = it cannot tell.
 	full func(p *Proxy, r *Request) rejection
-	// atOnce decides without a wait. What it reads from its own client does not count as one. nil = try and wait decide.
-	atOnce func(p *Proxy, r *Request) rejection
-	// try decides without a wait, or reports that it cannot. nil = it never can.
-	try func(p *Proxy, r *Request) (no rejection, decided bool)
-	// wait decides where try has not. It may block.
-	wait func(p *Proxy, r *Request) rejection
+	// decide releases the event loop (Conn.StepAside) before it blocks, and sets Request.checked after a wait.
+	decide func(p *Proxy, r *Request) rejection
 }
 
 // Limiters are what the rows ask.
@@ -41,22 +37,6 @@ type Limiters struct {
 	Priority    *param.Condition // requests that meet it go first in the queue of Concurrency; nil = none
 }
 
-// ask runs the check. The event loop is released before a check that has to wait: here.
-func (c *check) ask(p *Proxy, r *Request) rejection {
-	if c.atOnce != nil {
-		return c.atOnce(p, r)
-	}
-	if c.try != nil {
-		if no, decided := c.try(p, r); decided {
-			return no
-		}
-	}
-	r.conn.StepAside()
-	no := c.wait(p, r)
-	r.checked = p.Now()
-	return no
-}
-
 // reasons is a list of reasons, as a row of the table shows it.
 func reasons(list ...reject.Reason) []reject.Reason { return list }
 
@@ -65,71 +45,70 @@ func reasons(list ...reject.Reason) []reject.Reason { return list }
 var (
 	denyList = check{name: "deny list", config: "limits.deny", reasons: reasons(reject.DeniedIP),
 		applies: func(p *Proxy, _ *boundRoute) bool { return p.deny.Used || p.bypass.Used },
-		atOnce:  (*Proxy).checkDenyList}
+		decide:  (*Proxy).checkDenyList}
 	unmatched = check{name: "route", config: "route",
 		reasons: reasons(reject.NoRoute, reject.Ambiguous, reject.Loop),
-		atOnce:  func(_ *Proxy, r *Request) rejection { return r.unmatched }}
+		decide:  func(_ *Proxy, r *Request) rejection { return r.unmatched }}
 	connRate = check{name: "request rate of the connection", config: "limits.connection.request_rate",
-		reasons: reasons(reject.ConnRate), atOnce: (*Proxy).checkConnRate}
+		reasons: reasons(reject.ConnRate), decide: (*Proxy).checkConnRate}
 	identity = check{name: "identity", config: "route.sku, route.user, route.quantity",
 		reasons: reasons(reject.BadRequest, reject.Ambiguous, reject.Unidentified, reject.TooLarge, reject.TooSlow,
 			reject.Overloaded, reject.Concurrency, reject.Malformed),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.limited() }, atOnce: (*Proxy).checkIdentity}
+		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.limited() }, decide: (*Proxy).checkIdentity}
 	requirement = check{name: "conditions", config: "route.require",
 		reasons: reasons(reject.Denied, reject.Unidentified, reject.Ambiguous, reject.BadRequest),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.require) > 0 },
-		atOnce:  (*Proxy).checkRequirement}
+		decide:  (*Proxy).checkRequirement}
 	earlierOrder = check{name: "earlier order", config: "stock.reserve",
 		reasons: reasons(reject.SoldOut, reject.Undecided, reject.Confirmed, reject.Duplicate, reject.InProgress,
 			reject.KeyReused, reject.Released, reject.NotStarted, reject.Ended, reject.Paused, reject.UnknownSKU,
 			reject.StockError, reject.Concurrency),
-		atOnce: (*Proxy).checkEarlierOrder}
+		decide: (*Proxy).checkEarlierOrder}
 	storedOrder = check{name: "earlier order, looked up", config: "stock.reserve", reasons: earlierOrder.reasons,
-		try:  func(_ *Proxy, r *Request) (no rejection, decided bool) { return no, !r.lookUp },
-		wait: (*Proxy).lookUpEarlierOrder}
+		decide: (*Proxy).checkStoredOrder}
 	schedule = check{name: "schedule", config: "sale",
 		reasons: reasons(reject.NotStarted, reject.Ended, reject.Paused, reject.SoldOut),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, atOnce: (*Proxy).checkSchedule}
+		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, decide: (*Proxy).checkSchedule}
 	soldOut = check{name: "sold-out cache", config: "stock",
-		reasons: reasons(reject.SoldOut, reject.Paused, reject.UnknownSKU), atOnce: (*Proxy).checkSoldOut}
+		reasons: reasons(reject.SoldOut, reject.Paused, reject.UnknownSKU), decide: (*Proxy).checkSoldOut}
 	orderToken = check{name: "order token", config: "route.order_token",
 		reasons: reasons(reject.Token, reject.Ambiguous),
-		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, atOnce: (*Proxy).checkOrderToken}
+		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, decide: (*Proxy).checkOrderToken}
 	waitingRoom = check{name: "waiting room", config: "route.room",
 		reasons: append(reasons(reject.Room, reject.Ambiguous), earlierOrder.reasons...),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.room != nil },
-		try:     (*Proxy).checkRoom, wait: (*Proxy).checkSoldOutRoom}
+		decide:  (*Proxy).checkRoom}
 	keyedRates = check{name: "keyed rates", config: "limits.rate",
 		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest, reject.ClientGone),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 },
-		try:     (*Proxy).checkRates, wait: (*Proxy).sleep}
+		decide:  (*Proxy).checkRates}
 	pageCache = check{name: "page cache", direct: true, forward: true, config: "route.cache",
 		reasons: reasons(reject.NoUpstream, reject.UpstreamBusy, reject.UpstreamError, reject.UpstreamTimeout),
 		applies: func(p *Proxy, rt *boundRoute) bool { return rt.Route.Cache > 0 && p.Cache != nil },
-		wait:    (*Proxy).checkCache}
+		decide:  (*Proxy).checkCache}
 	// The body comes before all that a slow one would hold.
 	body = check{name: "body", forward: true, config: "server.max_body_size, server.body_memory, queue.max_order",
 		reasons: reasons(reject.TooLarge, reject.TooSlow, reject.Overloaded, reject.Malformed),
-		atOnce:  (*Proxy).checkBody}
+		decide:  (*Proxy).checkBody}
 	inFlight = check{name: "in flight", direct: true, config: "limits.in_flight",
 		reasons: reasons(reject.InFlight, reject.Ambiguous, reject.BadRequest),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.inFlight) > 0 },
-		full:    (*Proxy).inFlightFull, atOnce: (*Proxy).acquireInFlight}
+		full:    (*Proxy).inFlightFull, decide: (*Proxy).acquireInFlight}
 	window = check{name: "window", direct: true, config: "limits.window",
 		reasons: reasons(reject.Window, reject.ClientGone),
-		full:    (*Proxy).windowFull, try: (*Proxy).bookWindow, wait: (*Proxy).sleep}
+		full:    (*Proxy).windowFull, decide: (*Proxy).bookWindow}
 	slot = check{name: "concurrency", direct: true, config: "limits.concurrency",
 		reasons: reasons(reject.Concurrency, reject.QueueTimeout, reject.ClientGone),
-		full:    (*Proxy).queueFull, try: (*Proxy).takeFreeSlot, wait: (*Proxy).acquireSlot}
+		full:    (*Proxy).queueFull, decide: (*Proxy).acquireSlot}
 	connection = check{name: "connection to the upstream", direct: true, forward: true, config: "upstream.queue_timeout",
-		reasons: reasons(reject.UpstreamBusy, reject.ClientGone), wait: (*Proxy).acquireConnection}
+		reasons: reasons(reject.UpstreamBusy, reject.ClientGone), decide: (*Proxy).acquireConnection}
 	stock = check{name: "stock", config: "stock",
 		reasons: reasons(reject.SoldOut, reject.Duplicate, reject.Concurrency, reject.UnknownSKU, reject.StockError,
 			reject.Paused),
-		try: (*Proxy).checkReadStock, wait: (*Proxy).checkStock}
+		decide: (*Proxy).checkStock}
 	reserve = check{name: "reservation", config: "stock.reserve, sale.max_per_user",
 		reasons: append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.TooLarge),
-		wait:    (*Proxy).reserve}
+		decide:  (*Proxy).reserve}
 )
 
 // tables are the checks of each gate, in their order. The schedule is asked again after all that may have waited: a
@@ -169,7 +148,7 @@ func withPeeks(rows []check) (all []check) {
 		if row.name == body.name {
 			for _, behind := range rows[i+1:] {
 				if behind.full != nil {
-					all = append(all, check{name: behind.name, peeks: true, atOnce: behind.full})
+					all = append(all, check{name: behind.name, peeks: true, decide: behind.full})
 				}
 			}
 		}

@@ -17,7 +17,6 @@ import (
 	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
-	"sluice/proxy/server"
 	"sluice/upstream"
 )
 
@@ -37,28 +36,11 @@ func (l *checkLog) attach(p *Proxy) {
 
 func (l *checkLog) wrap(rows []check) {
 	for i := range rows {
-		name, wait, try := rows[i].name, rows[i].wait, rows[i].try
-		if atOnce := rows[i].atOnce; atOnce != nil {
-			rows[i].atOnce = func(p *Proxy, r *Request) rejection {
-				no := atOnce(p, r)
-				l.add(name, no.Reason)
-				return no
-			}
-		}
-		rows[i].wait = func(p *Proxy, r *Request) rejection {
-			no := wait(p, r)
+		name, decide := rows[i].name, rows[i].decide
+		rows[i].decide = func(p *Proxy, r *Request) rejection {
+			no := decide(p, r)
 			l.add(name, no.Reason)
 			return no
-		}
-		if try == nil {
-			continue
-		}
-		rows[i].try = func(p *Proxy, r *Request) (rejection, bool) {
-			no, decided := try(p, r)
-			if decided {
-				l.add(name, no.Reason)
-			}
-			return no, decided
 		}
 	}
 }
@@ -306,27 +288,6 @@ func TestChecks_AskWhetherLimitsAreFullBeforeTheBody(t *testing.T) {
 		}
 		if peeks == nil && p.routes[i].limited() {
 			t.Errorf("route %s asks nothing before the body", p.routes[i].Name)
-		}
-	}
-}
-
-// What is decided at once does not wait, and what is not decided is asked in full, once.
-func TestCheck_WaitsOnlyForWhatIsNotDecidedAtOnce(t *testing.T) {
-	waited := 0
-	c := check{name: "stock", wait: func(*Proxy, *Request) rejection { waited++; return rejection{Reason: reject.Paused} }}
-	p, err := New(checkedOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &Request{conn: new(server.Conn)}
-	for _, decided := range []bool{true, false} {
-		c.try = func(*Proxy, *Request) (rejection, bool) { return rejection{Reason: reject.SoldOut}, decided }
-		want, times := reject.SoldOut, 0
-		if !decided {
-			want, times = reject.Paused, 1
-		}
-		if no := c.ask(p, r); no.Reason != want || waited != times {
-			t.Errorf("decided %v: %v, waited %d times; want %v and %d", decided, no.Reason, waited, want, times)
 		}
 	}
 }

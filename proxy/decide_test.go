@@ -246,10 +246,10 @@ func (s *settledOrders) Reserve(_ int64, o ledger.Order) Reservation {
 	return Reservation{Serial: serial, Deadline: 1_700_000_000_123}
 }
 
-func (s *settledOrders) Settle(sku []byte, serial string, outcome metrics.OrderOutcome) {
+func (s *settledOrders) Settle(o ledger.Order, serial string, outcome metrics.OrderOutcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settled = append(s.settled, fmt.Sprintf("%s %s %s", sku, serial, outcome))
+	s.settled = append(s.settled, fmt.Sprintf("%s %s %s", o.SKU, serial, outcome))
 }
 
 func (s *settledOrders) State(_ int64, sku, _ []byte) (OrderState, reject.Reason) {

@@ -107,7 +107,7 @@ func (one *decision) release(took time.Duration) {
 
 func (one *decision) settleOrder(outcome metrics.OrderOutcome) {
 	if one.acquired.order {
-		one.proxy.Orders.Settle([]byte(one.sku), one.serial, outcome)
+		one.proxy.Orders.Settle(ledger.Order{SKU: []byte(one.sku)}, one.serial, outcome)
 	}
 }
 
@@ -195,7 +195,7 @@ func (p *Proxy) settle(r *Request, open *decisions) rejection {
 	}
 	agrees := found.State == orderStates[told] || told == metrics.OrderUnknown
 	if found.State == ledger.StatusHeld {
-		p.Orders.Settle([]byte(of.sku), of.serial, told)
+		p.Orders.Settle(ledger.Order{SKU: []byte(of.sku)}, of.serial, told)
 		found.State, agrees = orderStates[told], true
 	}
 	p.writeSettled(r, of.sku, found.State.String(), agrees)

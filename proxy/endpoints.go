@@ -17,17 +17,17 @@ const internalPath = "/.sluice/"
 // endpoint is one of the proxy's own addresses. It writes a complete response, or returns why it cannot.
 type endpoint struct {
 	serves func(p *Proxy, path []byte) bool
-	answer check
+	answer func(p *Proxy, r *Request) rejection
 }
 
 var endpoints = [...]endpoint{
 	{serves: func(_ *Proxy, path []byte) bool { return string(path) == scriptPath },
-		answer: check{atOnce: (*Proxy).answerScript}},
+		answer: (*Proxy).answerScript},
 	{serves: func(p *Proxy, path []byte) bool { return p.Orders != nil && bytes.HasPrefix(path, []byte(orderPath)) },
-		answer: check{try: (*Proxy).answerResumedOrder, wait: (*Proxy).answerOrderState}},
+		answer: (*Proxy).answerOrderState},
 	{serves: func(p *Proxy, path []byte) bool { return p.Availability != nil && isStockPath(path) },
-		answer: check{atOnce: (*Proxy).answerStock}},
-	{serves: (*Proxy).isRoomPath, answer: check{atOnce: (*Proxy).answerRoom}},
+		answer: (*Proxy).answerStock},
+	{serves: (*Proxy).isRoomPath, answer: (*Proxy).answerRoom},
 }
 
 // serveInternal answers a request for one of the proxy's own addresses, within the deny list and the request rate of
@@ -44,7 +44,7 @@ func (p *Proxy) serveInternal(r *Request) bool {
 	for i := range endpoints {
 		if e := &endpoints[i]; e.serves(p, head.Path) {
 			if preflight {
-				e = &endpoint{answer: check{atOnce: (*Proxy).answerPreflight}}
+				e = &endpoint{answer: (*Proxy).answerPreflight}
 			}
 			r.route, r.internal = &p.unmatched, true
 			p.answerInternal(r, e)
@@ -52,14 +52,6 @@ func (p *Proxy) serveInternal(r *Request) bool {
 		}
 	}
 	return false
-}
-
-// answerResumedOrder answers a client that has waited for another state: that is in memory.
-func (p *Proxy) answerResumedOrder(r *Request) (no rejection, decided bool) {
-	if !r.conn.Resumed() {
-		return no, false
-	}
-	return p.answerOrderState(r), true
 }
 
 // changesSomething reports a request by which an order that waits is cancelled, or a person enters a waiting room.
@@ -79,7 +71,7 @@ func (p *Proxy) answerInternal(r *Request, e *endpoint) {
 		p.reject(r)
 		return
 	}
-	if r.rejection = e.answer.ask(p, r); r.rejection.Reason != reject.Admitted {
+	if r.rejection = e.answer(p, r); r.rejection.Reason != reject.Admitted {
 		p.reject(r)
 	}
 }

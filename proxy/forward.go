@@ -98,7 +98,8 @@ func (p *Proxy) receive(r *Request) rejection {
 // unit meanwhile, and its Idempotency-Key is not used.
 func (p *Proxy) acquireConnection(r *Request) rejection {
 	r.address()
-	if r.acquired.conn = p.Upstream.Acquire(&r.attempt.request); !r.acquired.conn {
+	r.acquired.conn = p.Upstream.Acquire(&r.attempt.request)
+	if r.checked = p.Now(); !r.acquired.conn {
 		return r.busy()
 	}
 	return rejection{}

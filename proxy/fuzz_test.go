@@ -185,7 +185,7 @@ func (o fuzzedOrders) Reserve(_ int64, order ledger.Order) Reservation {
 	return Reservation{Serial: o.now.serial, Deadline: 1}
 }
 
-func (o fuzzedOrders) Settle([]byte, string, metrics.OrderOutcome) { o.owed["order"]-- }
+func (o fuzzedOrders) Settle(ledger.Order, string, metrics.OrderOutcome) { o.owed["order"]-- }
 
 func (fuzzedOrders) State(int64, []byte, []byte) (OrderState, reject.Reason) {
 	return OrderState{}, reject.Admitted

@@ -36,7 +36,7 @@ func (p *Proxy) admit(r *Request) bool {
 // and the request is forwarded.
 func (p *Proxy) passesChecks(r *Request) bool {
 	for i := range r.checks {
-		r.rejection = r.checks[i].ask(p, r)
+		r.rejection = r.checks[i].decide(p, r)
 		switch reason := r.rejection.Reason; {
 		case reason == reject.Admitted:
 		case p.observeOnly[reason]:
@@ -109,11 +109,7 @@ func (p *Proxy) releaseAcquired(r *Request) {
 	p.releaseCounted(&r.acquired)
 	if r.acquired.order {
 		r.acquired.order = false
-		o := r.order()
-		p.Orders.Settle(o.SKU, r.reservation.Serial, r.outcome)
-		for _, l := range o.More {
-			p.Orders.Settle(l.SKU, r.reservation.Serial, r.outcome)
-		}
+		p.Orders.Settle(r.order(), r.reservation.Serial, r.outcome)
 	}
 }
 

@@ -143,8 +143,8 @@ func (f fixedOrders) Decided(int64, ledger.Order) (Reservation, bool) {
 func (f fixedOrders) LookUp(int64, ledger.Order) (Reservation, bool) {
 	return f.reservation, f.decided
 }
-func (f fixedOrders) Reserve(int64, ledger.Order) Reservation   { return f.reservation }
-func (fixedOrders) Settle([]byte, string, metrics.OrderOutcome) {}
+func (f fixedOrders) Reserve(int64, ledger.Order) Reservation         { return f.reservation }
+func (fixedOrders) Settle(ledger.Order, string, metrics.OrderOutcome) {}
 func (fixedOrders) State(int64, []byte, []byte) (OrderState, reject.Reason) {
 	return OrderState{}, reject.Admitted
 }

@@ -98,8 +98,9 @@ type Orders interface {
 	// once; it must be settled once.
 	Reserve(now int64, o ledger.Order) Reservation
 
-	// Settle tells what became of an order that Reserve admitted. It does not wait for the store.
-	Settle(sku []byte, serial string, outcome metrics.OrderOutcome)
+	// Settle tells what became of an order that Reserve admitted, of all its lines. It does not wait for the store, but
+	// for room where too many wait for the store.
+	Settle(o ledger.Order, serial string, outcome metrics.OrderOutcome)
 
 	// State tells what is known of a serial, of any SKU where sku is empty: Admitted, or why it cannot be told.
 	State(now int64, sku, serial []byte) (OrderState, reject.Reason)

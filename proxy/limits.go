@@ -34,23 +34,26 @@ func (p *Proxy) windowFull(r *Request) rejection {
 	return rejection{}
 }
 
-// bookWindow books the request into a window, and admits it where that has begun.
-func (p *Proxy) bookWindow(r *Request) (no rejection, decided bool) {
+// bookWindow books the request into a window, and waits until that begins.
+func (p *Proxy) bookWindow(r *Request) rejection {
 	if r.bypass {
-		return no, true
+		return rejection{}
 	}
 	wait, ok := p.Windows.Acquire(r.checked, r.buyer.sku)
 	if !ok {
-		return rejection{Reason: reject.Window, Wait: wait}, true
+		return rejection{Reason: reject.Window, Wait: wait}
 	}
-	r.wait = wait
-	return rejection{}, wait <= 0
+	return p.sleep(r, wait)
 }
 
 // sleep waits as long as a limit has said: until the window that is booked begins, or until a rate admits the request.
-func (p *Proxy) sleep(r *Request) rejection {
-	time.Sleep(r.wait)
-	if r.conn.Gone() {
+func (p *Proxy) sleep(r *Request, wait time.Duration) rejection {
+	if wait <= 0 {
+		return rejection{}
+	}
+	r.conn.StepAside()
+	time.Sleep(wait)
+	if r.checked = p.Now(); r.conn.Gone() {
 		return rejection{Reason: reject.ClientGone}
 	}
 	return rejection{}
@@ -66,23 +69,24 @@ func (p *Proxy) queueFull(r *Request) rejection {
 	return rejection{Reason: reject.Concurrency}
 }
 
-// takeFreeSlot takes a slot of the concurrency limit, where one is free.
-func (p *Proxy) takeFreeSlot(r *Request) (no rejection, decided bool) {
-	if slots := p.concurrencyOf(r); !r.bypass && slots.TryAcquire() {
-		r.acquired.slot = slots
+// acquireSlot takes a slot of the concurrency limit, and waits for one where none is free.
+func (p *Proxy) acquireSlot(r *Request) rejection {
+	if r.bypass {
+		return rejection{}
 	}
-	return rejection{}, r.bypass || r.acquired.slot != nil
-}
-
-// acquireSlot waits for a slot of the concurrency limit.
-func (p *Proxy) acquireSlot(r *Request) (no rejection) {
 	slots := p.concurrencyOf(r)
-	if no.Reason = slots.Acquire(r.conn, r.route.priority.Holds(&r.source)); no.Reason == reject.Admitted {
+	if slots.TryAcquire() {
 		r.acquired.slot = slots
-	} else {
-		r.limit = r.route.Bound
+		return rejection{}
 	}
-	return no
+	r.conn.StepAside()
+	if reason := slots.Acquire(r.conn, r.route.priority.Holds(&r.source)); reason != reject.Admitted {
+		r.limit = r.route.Bound
+		return rejection{Reason: reason}
+	}
+	r.acquired.slot = slots
+	r.checked = p.Now()
+	return rejection{}
 }
 
 func (p *Proxy) concurrencyOf(r *Request) ConcurrencyLimiter {

@@ -232,7 +232,7 @@ func (o *mixupOrders) Reserve(_ int64, order ledger.Order) Reservation {
 	return Reservation{Serial: serial, Deadline: time.Now().Add(time.Minute).UnixMilli()}
 }
 
-func (o *mixupOrders) Settle(_ []byte, serial string, _ metrics.OrderOutcome) {
+func (o *mixupOrders) Settle(_ ledger.Order, serial string, _ metrics.OrderOutcome) {
 	times, known := o.owed.orders.Load(serial)
 	if !known {
 		panic("settled without a reservation: " + serial)

@@ -150,17 +150,17 @@ func (k *rateKeys) reset() { k.keys, k.grades, k.buffer = k.keys[:0], k.grades[:
 
 // checkRates asks the keyed rates of the request's route. All that apply must agree: a client that one rejects has used
 // nothing of the others, but for a token each where another request took the last of one between Peek and Acquire.
-func (p *Proxy) checkRates(r *Request) (no rejection, decided bool) {
+func (p *Proxy) checkRates(r *Request) rejection {
 	if r.bypass {
-		return no, true
+		return rejection{}
 	}
 	if fault := r.findRateKeys(); fault.Reason != reject.Admitted {
-		return rejected(fault), true
+		return rejected(fault)
 	}
 	rates, delay := r.route.rates, time.Duration(0)
 	if len(rates) > 1 {
 		if wait, ok := p.allAgree(r); !ok {
-			return rejection{Reason: reject.Rate, Wait: wait}, true
+			return rejection{Reason: reject.Rate, Wait: wait}
 		}
 	}
 	observed := false
@@ -175,7 +175,7 @@ func (p *Proxy) checkRates(r *Request) (no rejection, decided bool) {
 		if !ok {
 			p.countRate(r, i)
 			if !rates[i].Observe {
-				return rejection{Reason: reject.Rate, Wait: wait}, true
+				return rejection{Reason: reject.Rate, Wait: wait}
 			}
 			observed = true
 		}
@@ -184,8 +184,7 @@ func (p *Proxy) checkRates(r *Request) (no rejection, decided bool) {
 		r.shard().Observed(reject.Rate)
 		r.observed = rejection{Reason: reject.Rate}
 	}
-	r.wait = delay
-	return no, delay <= 0
+	return p.sleep(r, delay)
 }
 
 // allAgree peeks at all rates that can reject. When some would, it reports the longest of their waits.

@@ -56,7 +56,6 @@ type Request struct {
 	page        pageState
 	upload      upload
 	body        slowBody
-	wait        time.Duration // until the window begins that is booked
 	attempt     attempt
 	trace       trace
 	reject      reject.Case // room for the rejection's response: it is written whole

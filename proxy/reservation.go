@@ -25,11 +25,11 @@ const skuHeader = "Sluice-Sku"
 // order is what the request wants to buy.
 func (r *Request) order() ledger.Order {
 	b := &r.buyer
+	o := ledger.Order{SKU: b.sku, User: b.user, Key: b.key, Quantity: b.quantity}
 	if len(b.lines) > 0 {
-		return ledger.Order{SKU: b.lines[0].SKU, User: b.user, Key: b.key, Quantity: b.lines[0].Quantity, More: b.lines[1:],
-			Cart: b.cart}
+		o.SKU, o.Quantity, o.More, o.Cart = b.lines[0].SKU, b.lines[0].Quantity, b.lines[1:], b.cart
 	}
-	return ledger.Order{SKU: b.sku, User: b.user, Key: b.key, Quantity: b.quantity}
+	return o
 }
 
 // answered takes what was said of the order, and the SKU that it is about.
@@ -51,10 +51,20 @@ func (p *Proxy) checkEarlierOrder(r *Request) rejection {
 	return r.answered(known)
 }
 
+// checkStoredOrder looks the order up where memory did not tell.
+func (p *Proxy) checkStoredOrder(r *Request) rejection {
+	if !r.lookUp {
+		return rejection{}
+	}
+	return p.lookUpEarlierOrder(r)
+}
+
 // lookUpEarlierOrder asks the store whether the order has won before. It comes before the limits of what reaches the
 // upstream: a shopper of a sold-out SKU must not hold a slot.
 func (p *Proxy) lookUpEarlierOrder(r *Request) rejection {
-	if known, decided := p.Orders.LookUp(p.Now(), r.order()); decided {
+	r.conn.StepAside()
+	known, decided := p.Orders.LookUp(p.Now(), r.order())
+	if r.checked = p.Now(); decided {
 		return r.answered(known)
 	}
 	return rejection{}
@@ -62,6 +72,7 @@ func (p *Proxy) lookUpEarlierOrder(r *Request) rejection {
 
 // reserve asks for the units. From Admitted on they are reserved, and release settles what became of them.
 func (p *Proxy) reserve(r *Request) rejection {
+	r.conn.StepAside()
 	if r.route.Queue {
 		return p.reserveToWait(r)
 	}
@@ -154,6 +165,9 @@ const orderPath = "/.sluice/orders/"
 // answerOrderState tells the state of one order, and nothing else of it: a client that knows the serial may know that.
 func (p *Proxy) answerOrderState(r *Request) rejection {
 	head := r.head
+	if !r.conn.Resumed() { // what it has waited for is in memory
+		r.conn.StepAside()
+	}
 	serial, err := url.PathUnescape(string(head.Path[len(orderPath):]))
 	query, fault := url.ParseQuery(string(head.Query))
 	if err != nil || fault != nil || !param.ValidIdempotencyKey([]byte(serial)) || len(query["sku"]) > maxCartLines {

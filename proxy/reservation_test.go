@@ -41,11 +41,11 @@ func (f *fakeOrders) Reserve(_ int64, o ledger.Order) Reservation {
 	return f.answer
 }
 
-func (f *fakeOrders) Settle(sku []byte, serial string, outcome metrics.OrderOutcome) {
+func (f *fakeOrders) Settle(o ledger.Order, serial string, outcome metrics.OrderOutcome) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if string(sku) != "1001" || serial != "s-1" {
-		panic("settled " + string(sku) + " " + serial)
+	if string(o.SKU) != "1001" || serial != "s-1" {
+		panic("settled " + string(o.SKU) + " " + serial)
 	}
 	f.outcomes = append(f.outcomes, outcome)
 }

@@ -74,21 +74,23 @@ func checkRooms(routes []boundRoute) error {
 	return nil
 }
 
-// checkRoom rejects an order without a pass. A client that no limit applies to, or not this room, needs none. Whether
-// an order has won before is still to be looked up where the room is over.
-func (p *Proxy) checkRoom(r *Request) (no rejection, decided bool) {
+// checkRoom rejects an order without a pass. A client that no limit applies to, or not this room, needs none.
+func (p *Proxy) checkRoom(r *Request) rejection {
 	if r.bypass || r.route.room.Bypass().Holds(r.clientAddr(), &r.source) {
-		return rejection{}, true
+		return rejection{}
 	}
 	pass, fault := r.source.Header(roomPass)
 	if fault.Reason == reject.Admitted && len(pass) == 0 {
 		pass, fault = r.source.Cookie(r.route.room.pass)
 	}
 	if fault.Reason != reject.Admitted {
-		return rejected(fault), true
+		return rejected(fault)
 	}
 	reason, cause := r.route.room.Admits(p.sharedTime(r.now), r.buyer.sku, r.buyer.user, pass)
-	return rejection{Reason: reason, Detail: reject.Detail{Cause: cause}}, reason != reject.SoldOut
+	if reason == reject.SoldOut {
+		return p.checkSoldOutRoom(r)
+	}
+	return rejection{Reason: reason, Detail: reject.Detail{Cause: cause}}
 }
 
 // checkSoldOutRoom answers an order without a pass where the room is over, as if there was no room.

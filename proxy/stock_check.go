@@ -2,26 +2,18 @@ package proxy
 
 import "sluice/proxy/reject"
 
-// checkReadStock asks the stock check, which counts the requests that it admits, where that need not read.
-func (p *Proxy) checkReadStock(r *Request) (no rejection, decided bool) {
-	reason, known := p.Stock.EnterAtOnce(p.Now(), r.buyer.sku, r.buyer.user)
-	if known {
-		no = r.enteredStock(reason)
-	}
-	return no, known
-}
-
-// checkStock asks the stock check, and waits for what that has to read.
+// checkStock asks the stock check, which counts the requests that it admits. It waits for what that has to read.
 func (p *Proxy) checkStock(r *Request) rejection {
-	return r.enteredStock(p.Stock.Enter(p.Now(), r.buyer.sku, r.buyer.user))
-}
-
-func (r *Request) enteredStock(reason reject.Reason) rejection {
+	reason, known := p.Stock.EnterAtOnce(p.Now(), r.buyer.sku, r.buyer.user)
+	if !known {
+		r.conn.StepAside()
+		reason = p.Stock.Enter(p.Now(), r.buyer.sku, r.buyer.user)
+	}
 	switch reason {
 	case reject.Admitted:
 		r.acquired.stock, r.acquired.sku = true, r.buyer.sku
 	case reject.Concurrency:
-		r.limit = r.proxy.Unit
+		r.limit = p.Unit
 	}
 	return rejection{Reason: reason}
 }
