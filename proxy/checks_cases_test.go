@@ -117,8 +117,11 @@ func (*closedRoom) Bypass() *RoomBypass { return nil }
 func (c *closedRoom) Used(user []byte) { c.used = append(c.used, string(user)) }
 
 func (*closedRoom) Answer(q *RoomQuestion) RoomAnswer {
-	if string(q.Action) == "gone" {
+	switch string(q.Action) {
+	case "gone":
 		return RoomAnswer{Rejection: reject.NoRoute}
+	case "away":
+		return RoomAnswer{Rejection: reject.Overloaded}
 	}
 	a := RoomAnswer{Status: 200, Type: "text/plain"}
 	a.Body = fmt.Appendf(nil, "%s post=%v user=%s ticket=%s pass=%s page=%v",

@@ -72,7 +72,7 @@ func (p *Proxy) accessRecord(r *Request) metrics.AccessRecord {
 		e.Detail = r.observed.Detail
 	}
 	if e.Limit == "" {
-		e.Limit = p.Bounds[max(e.Reason, e.Observed)]
+		e.Limit = p.bound(max(e.Reason, e.Observed), e.Detail.Cause)
 	}
 	e.Reserved = a.sent && e.Gate == route.Reserve && r.reservation.Serial != "" &&
 		r.reservation.Reason == reject.Admitted

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 	"time"
 
@@ -20,10 +21,7 @@ func (p *Proxy) describeRejection(r *Request) {
 	}
 	setStart(c)
 	if c.Reason.Class() == reject.Busy {
-		bound := r.limit
-		if bound == "" {
-			bound = p.Bounds[c.Reason]
-		}
+		bound := cmp.Or(r.limit, p.bound(c.Reason, c.Detail.Cause))
 		c.Limit, _, _ = strings.Cut(bound, ": ")
 	}
 	if c.Reason.MayHaveOrder() {
@@ -37,6 +35,14 @@ func (p *Proxy) describeRejection(r *Request) {
 		c.BackPath = r.backPath()
 		c.RetryPath = r.retryPath(c.BackPath)
 	}
+}
+
+// bound says how large the limit is that has rejected a request; "" = none has.
+func (p *Proxy) bound(reason reject.Reason, cause reject.Cause) string {
+	if reason == reject.Overloaded && cause != reject.BodyMemory { // the store of a room is away
+		return ""
+	}
+	return p.Bounds[reason]
 }
 
 func setStart(c *reject.Case) {

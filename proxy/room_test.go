@@ -144,6 +144,18 @@ func TestRoom_EarlyOrderIsLedToTheRoom(t *testing.T) {
 	}
 }
 
+// A room that cannot reach Redis has used up nothing of the memory for bodies, which rejects with the same reason.
+func TestRoom_RejectionWithoutRedisNamesNoLimit(t *testing.T) {
+	k := &recordKeeper{samples: true}
+	p, _ := atRoom(t, func(o *Options) {
+		o.AccessLog, o.Bounds = k, map[reject.Reason]string{reject.Overloaded: "server.body_memory: 64MiB"}
+	})
+	_, text := handleOneWith(t, p, "GET /.sluice/room/rush/away HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\n\r\n")
+	if e := k.only(t); e.Reason != reject.Overloaded || e.Limit != "" || strings.Contains(text, "body_memory") {
+		t.Errorf("recorded %v by %q: %s", e.Reason, e.Limit, text)
+	}
+}
+
 // People who ask a room read of their place there, and not of an order.
 func TestRoom_RejectedPeopleAreToldThatTheyAreNotInLine(t *testing.T) {
 	p, _ := atRoom(t, nil)

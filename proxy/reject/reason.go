@@ -100,7 +100,7 @@ var table = [NumReasons]rejection{
 		"the body did not come within `server.read_timeout`"},
 	Overloaded: {"overloaded", Unavailable, 0, 0, "The shop is very busy", "活动太火爆了",
 		"the bodies of other requests have used up this one's share of `server.body_memory`: " +
-			"[Memory for request bodies](limits.md#memory-for-request-bodies)"},
+			"[Memory for request bodies](limits.md#memory-for-request-bodies); or a waiting room cannot reach Redis"},
 	BadRequest: {"bad_request", BadRequestClass, 0, 0, "The request is incomplete or invalid", "请求信息不完整或有误",
 		"SKU or quantity is missing or invalid, or the user is invalid; the [cause](#causes) says which"},
 	Ambiguous: {"ambiguous", BadRequestClass, 0, 0, "The request is ambiguous", "请求内容有歧义",
