@@ -147,9 +147,12 @@ func New(p Plan) (*Crowd, error) {
 	if len(p.Arrivals) == 0 || p.Connections < 1 {
 		return nil, errors.New("a crowd needs shoppers and connections")
 	}
-	f, err := p.Order.compile(p.Room)
-	if err != nil {
-		return nil, err
+	var f form
+	if p.Request == nil {
+		var err error
+		if f, err = p.Order.compile(p.Room); err != nil {
+			return nil, err
+		}
 	}
 	length := slices.Max(p.Arrivals) + p.GiveUpAfter
 	c := &Crowd{

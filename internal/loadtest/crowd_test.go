@@ -176,8 +176,8 @@ func TestCrowd_ErrorsOfTheShopMakeNoOrder(t *testing.T) {
 }
 
 func TestCrowd_PlanThatIsNoneIsAnError(t *testing.T) {
-	good := Plan{Buyers: 1, Shape: Ramp, Spread: time.Second, GiveUpAfter: time.Second, Tries: 1, Connections: 1,
-		Gate: unseen{errors.New("it is gone")}}
+	good := Plan{Order: load.Order{Match: "/"}, Buyers: 1, Shape: Ramp, Spread: time.Second, GiveUpAfter: time.Second,
+		Tries: 1, Connections: 1, Gate: unseen{errors.New("it is gone")}}
 	if _, err := Run(t.Context(), good); err == nil || err.Error() != "it is gone" {
 		t.Error(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -83,10 +82,6 @@ func (s *sandbox) sold(c *config.Config) (int, error) {
 		"none names a SKU: there is nothing to test; write sku into one with gate \"check\" or \"reserve\"")
 }
 
-// alone is a variable that stands for a whole value, and that a crowd can fill.
-var alone = regexp.MustCompile(`^\$(?:\(?(?:path|arg|cookie|http|form|json)_[A-Za-z0-9_.-]+\)?|` +
-	`\((?:arg|cookie|http|form)_[^()"'$ ]+\)|(?:arg|cookie|http|header|form)\((?:"[^"]*"|'[^']*')\))$`)
-
 // cast makes c the configuration of the sandbox.
 func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 	leave := func(is bool, text string) {
@@ -106,8 +101,8 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 			break
 		}
 	}
-	leave(!alone.MatchString(r.SKU), fmt.Sprintf("how the SKU is put together (%s): the crowd names it by a query", r.SKU))
-	leave(r.User != "" && !alone.MatchString(r.User),
+	leave(!load.Fills(r.SKU, r.Match), fmt.Sprintf("how the SKU is put together (%s): the crowd names it by a query", r.SKU))
+	leave(r.User != "" && !load.Fills(r.User, r.Match),
 		fmt.Sprintf("how a user is known (%s): the crowd names itself by a cookie", r.User))
 	leave(r.OrderToken, "order tokens")
 	leave(c.Server.TLS != nil, "TLS")
@@ -119,13 +114,13 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 	leave(c.Mode == "observe", "rejections: mode is \"observe\", which only counts them")
 	leave(c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0, "a fleet: this one instance has the whole budget")
 	leave(c.AccessLog.Output != "off" || c.Traces.Endpoint != "", "logs and traces of requests")
-	if !alone.MatchString(r.SKU) {
+	if !load.Fills(r.SKU, r.Match) {
 		r.SKU = "$arg_loadtest_sku"
 	}
-	if r.User != "" && !alone.MatchString(r.User) {
+	if r.User != "" && !load.Fills(r.User, r.Match) {
 		r.User = "$cookie_loadtest_user"
 	}
-	if r.Quantity != "1" && !alone.MatchString(r.Quantity) {
+	if r.Quantity != "1" && !load.Fills(r.Quantity, r.Match) {
 		r.Quantity = "1"
 	}
 	r.OrderToken = false
