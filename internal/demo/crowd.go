@@ -139,19 +139,9 @@ func (c Crowd) awaitDecisions(ctx context.Context, shop *load.Shop) {
 // report reads the crowd's counts first, Sluice's ledger next and the shop's books last: what the crowd was told, or
 // the ledger has counted as sold, is in the books by then.
 func (c Crowd) report(people *load.Crowd, shop *load.Shop, took time.Duration) Report {
-	n := people.Counts()
 	r := Report{
-		Gated: c.Front != shop.Addr(), Took: took, Shoppers: int64(c.Shoppers),
-		Bought: n.Home[load.Bought], SoldOut: n.Home[load.SoldOut], HadOne: n.Home[load.HadOne],
-		OtherAnswer: n.Home[load.Rejected], GaveUp: n.Home[load.GaveUp],
-		Waits: c.Waits, Asked: n.Requests, Admitted: n.Admitted, Accepted: n.Accepted, Overloaded: n.Overloaded,
-		Rejected: n.Rejected,
-		Broken:   n.Broken, Unanswered: n.Unanswered,
-		Answer: load.Together(people.Answers, people.Rejections, people.Accepted).Times(),
-		Sure:   people.Sure.Times(),
-	}
-	for _, times := range n.Unknown {
-		r.Unknown += times
+		Gated: c.Front != shop.Addr(), Took: took, Shoppers: int64(c.Shoppers), Waits: c.Waits, Counts: people.Counts(),
+		Answer: load.Together(people.Answers, people.Rejections, people.Accepted).Times(), Sure: people.Sure.Times(),
 	}
 	if c.Ledger != nil {
 		l := c.Ledger()
