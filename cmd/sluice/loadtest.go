@@ -18,7 +18,7 @@ import (
 )
 
 func newLoadtest() *cobra.Command {
-	o := loadtest.SandboxOptions{Config: "config.toml", Shape: loadtest.Spike}
+	o := loadtest.SandboxOptions{Config: "config.toml", Crowd: loadtest.Crowd{Shape: loadtest.Spike}}
 	var plot string
 	var asJSON bool
 	cmd := &cobra.Command{

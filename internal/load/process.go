@@ -48,6 +48,23 @@ func StartProcess(ctx context.Context, dir, name string, command ...string) (*Pr
 	return p, nil
 }
 
+// StartRedis starts a redis-server that keeps nothing on disk, with further arguments, and waits until it listens.
+func StartRedis(ctx context.Context, dir string, extra ...string) (p *Process, address string, err error) {
+	if address, err = FreeAddress(); err != nil {
+		return nil, "", err
+	}
+	host, port, _ := net.SplitHostPort(address)
+	command := []string{"redis-server", "--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no"}
+	if p, err = StartProcess(ctx, dir, "redis", append(command, extra...)...); err != nil {
+		return nil, "", err
+	}
+	if err := p.Listens(ctx, address); err != nil {
+		p.Stop()
+		return nil, "", err
+	}
+	return p, address, nil
+}
+
 // Stop ends the process and waits until it has gone; its workers go with it.
 func (p *Process) Stop() {
 	workers := p.PIDs()

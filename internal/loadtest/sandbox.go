@@ -101,7 +101,8 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 			break
 		}
 	}
-	leave(!load.Fills(r.SKU, r.Match), fmt.Sprintf("how the SKU is put together (%s): the crowd names it by a query", r.SKU))
+	leave(!load.Fills(r.SKU, r.Match),
+		fmt.Sprintf("how the SKU is put together (%s): the crowd names it by a query", r.SKU))
 	leave(r.User != "" && !load.Fills(r.User, r.Match),
 		fmt.Sprintf("how a user is known (%s): the crowd names itself by a cookie", r.User))
 	leave(r.OrderToken, "order tokens")
