@@ -56,9 +56,11 @@ func (f *field) prepare(ctx context.Context) (err error) {
 	if f.redis, err = openStore(ctx, f.dir); err != nil {
 		return err
 	}
-	if f.shopAddress, err = load.FreeAddress(); err != nil {
+	free, err := load.FreeAddresses(1)
+	if err != nil {
 		return err
 	}
+	f.shopAddress = free[0]
 	s := settings{Shop: f.shopAddress, Cores: runtime.NumCPU(), Files: f.files, Dir: f.dir}
 	if err := render(f.dir, "peers/shop.conf", s); err != nil {
 		return err

@@ -141,20 +141,11 @@ func (f *field) settings(oneAPerson bool) (s settings, err error) {
 	if s.RedisHost, s.RedisPort, err = net.SplitHostPort(f.redis.address); err != nil {
 		return s, err
 	}
-	if s.Front, err = load.FreeAddress(); err != nil {
-		return s, err
+	free, err := load.FreeAddresses(3)
+	if err == nil {
+		s.Front, s.Ops, s.Decide = free[0], free[1], free[2]
 	}
-	for s.Ops == "" || s.Ops == s.Front {
-		if s.Ops, err = load.FreeAddress(); err != nil {
-			return s, err
-		}
-	}
-	for s.Decide == "" || s.Decide == s.Front || s.Decide == s.Ops {
-		if s.Decide, err = load.FreeAddress(); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
+	return s, err
 }
 
 // render writes one configuration into dir.

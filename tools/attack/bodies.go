@@ -43,26 +43,16 @@ func attackBodies(ctx context.Context, e *env) ([]row, error) {
 	if e.short {
 		lasts = 12 * time.Second
 	}
-	gate, err := e.sluice(ctx, orderRoutes)
+	ours, theirs, err := e.attackBoth(ctx, orderRoutes, func(ctx context.Context, p *peer) (*tally, error) {
+		return slowOrders(ctx, p, lasts)
+	})
 	if err != nil {
 		return nil, err
 	}
-	ours, err := slowOrders(ctx, gate, lasts)
-	gate.stop()
-	if err != nil {
-		return nil, err
-	}
-	beside, err := e.nginx(ctx)
-	if err != nil {
-		return nil, err
-	}
-	theirs, err := slowOrders(ctx, beside, lasts)
-	if err != nil {
-		return nil, err
-	}
+	most := e.peers[0].most
 	return append([]row{{
-		figure: "memory (PSS), the most", bound: fmt.Sprintf("<= %.0f MiB", mostMemory), broken: gate.most > mostMemory,
-		sluice: fmt.Sprintf("%.0f MiB", gate.most),
+		figure: "memory (PSS), the most", bound: fmt.Sprintf("<= %.0f MiB", mostMemory), broken: most > mostMemory,
+		sluice: fmt.Sprintf("%.0f MiB", most),
 	}}, besides(ours, theirs)...), nil
 }
 

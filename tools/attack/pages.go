@@ -51,10 +51,10 @@ func connect(p *peer, first, n int) *load.Connections {
 	})
 }
 
-// attackBoth plays one attack on sluice and on nginx.
-func (e *env) attackBoth(ctx context.Context, play func(ctx context.Context, p *peer) (*tally, error)) (
+// attackBoth plays one attack on sluice with some settings, and on nginx.
+func (e *env) attackBoth(ctx context.Context, settings string, play func(ctx context.Context, p *peer) (*tally, error)) (
 	ours, theirs *tally, err error) {
-	gate, err := e.sluice(ctx, pageRoutes)
+	gate, err := e.sluice(ctx, settings)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -106,7 +106,7 @@ func attackPages(ctx context.Context, e *env,
 	if e.short {
 		n /= 4
 	}
-	ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*tally, error) {
+	ours, theirs, err := e.attackBoth(ctx, pageRoutes, func(ctx context.Context, p *peer) (*tally, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		for i := range connections(slowOnes) {
@@ -162,7 +162,7 @@ func attackByBurst(ctx context.Context, e *env) (rows []row, err error) {
 		n := connections(wanted)
 		var ratios []float64
 		for range runs {
-			ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*tally, error) {
+			ours, theirs, err := e.attackBoth(ctx, pageRoutes, func(ctx context.Context, p *peer) (*tally, error) {
 				return ask(ctx, connect(p, 0, n), make([]time.Duration, n), page, patience)
 			})
 			if err != nil {
