@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -19,15 +18,7 @@ const (
 	groupRepair = "repair"
 )
 
-func main() { os.Exit(cli.Run(newRoot(), os.Args[1:], quietCode)) }
-
-// quietCode is the exit code of an error whose command has said what is wrong; 0 = it is printed.
-func quietCode(err error) int {
-	if errors.Is(err, errFailedOnline) {
-		return cli.ExitOnline
-	}
-	return 0
-}
+func main() { os.Exit(cli.Run(newRoot(), os.Args[1:])) }
 
 // newRoot is the command line of sluice-settle.
 func newRoot() *cobra.Command {

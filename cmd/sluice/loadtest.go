@@ -69,6 +69,7 @@ func runLoadtest(cmd *cobra.Command, o loadtest.SandboxOptions, plot string, asJ
 	}
 	if errors.Is(err, loadtest.ErrRedisAway) {
 		fmt.Fprintln(os.Stderr, "sluice:", err)
+		return cli.ErrOnline
 	}
 	if err != nil {
 		return err

@@ -18,9 +18,6 @@ import (
 	"sluice/internal/cli"
 )
 
-// errNotFound ends a command that found nothing, where that is an answer and no fault.
-var errNotFound = errors.New("not found")
-
 func newWhy() *cobra.Command {
 	var at target
 	var id, user, sku string
@@ -43,7 +40,7 @@ func newWhy() *cobra.Command {
 			}
 			if len(found.Decisions) == 0 {
 				fmt.Fprintln(os.Stderr, noEntry(found.Since, id == ""))
-				return errNotFound
+				return cli.ErrOnline
 			}
 			return printDecisions(cmd.OutOrStdout(), found.Decisions, asJSON)
 		},
