@@ -151,6 +151,7 @@ var formerNames = map[string]string{
 	"sluice stock adopt":               "sluice stock recover SKU --from FILE|settle --apply",
 	"sluice stock recreate":            "sluice stock recover SKU --total N --from FILE|settle|none --apply",
 	"sluice stock thaw":                "sluice stock recover SKU --from none --apply",
+	"sluice why --request-id":          "sluice why REQUEST-ID",
 	"sluice stock resume --reconciled": "sluice stock recover SKU --from none --apply",
 }
 
