@@ -247,11 +247,3 @@ func (f *field) connect(n int, fronts ...string) *load.Connections {
 		return c, err
 	})
 }
-
-// sleep waits, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}

@@ -150,7 +150,7 @@ func TestCrowd_InterruptedSaleReportsWhatHappenedSoFar(t *testing.T) {
 		mu.Unlock()
 		<-r.Context().Done() // no request is answered
 	})
-	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 10, Spread: time.Millisecond, GiveUpAfter: long}.Run(ctx, shop,
+	r, err := Crowd{Front: front, Shoppers: 10, Spread: time.Millisecond, GiveUpAfter: long}.Run(ctx, shop,
 		io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -164,8 +164,8 @@ func TestCrowd_InterruptedSaleReportsWhatHappenedSoFar(t *testing.T) {
 	}
 }
 
-func TestCrowd_WithoutShoppersFrontOrSKUIsAnError(t *testing.T) {
-	for _, c := range []Crowd{{}, {Front: "x", SKU: "1"}, {Front: "x", Shoppers: 1}, {SKU: "1", Shoppers: 1}} {
+func TestCrowd_WithoutShoppersOrAFrontIsAnError(t *testing.T) {
+	for _, c := range []Crowd{{}, {Front: "x"}, {Shoppers: 1}} {
 		if _, err := c.Run(t.Context(), nil, io.Discard); err == nil {
 			t.Errorf("%+v runs", c)
 		}
@@ -173,7 +173,7 @@ func TestCrowd_WithoutShoppersFrontOrSKUIsAnError(t *testing.T) {
 }
 
 func TestCrowd_SameShopperAlwaysBehavesAlike(t *testing.T) {
-	c := Crowd{Front: "127.0.0.1:1", SKU: "a/b", Shoppers: 1000, Spread: time.Second}
+	c := Crowd{Front: "127.0.0.1:1", Shoppers: 1000, Spread: time.Second}
 	again := c.plan().Arrivals
 	early := 0
 	for i, comes := range c.plan().Arrivals {

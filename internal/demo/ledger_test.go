@@ -113,7 +113,7 @@ func never(string) bool { return false }
 func sellReserved(t *testing.T, shop *load.Shop, g *reserving, front string, shoppers int,
 	patience time.Duration) Report {
 	t.Helper()
-	c := Crowd{Front: front, SKU: "1001", Shoppers: shoppers, Spread: 50 * time.Millisecond, GiveUpAfter: patience,
+	c := Crowd{Front: front, Shoppers: shoppers, Spread: 50 * time.Millisecond, GiveUpAfter: patience,
 		Ledger: g.read}
 	r, err := c.Run(t.Context(), shop, io.Discard)
 	if err != nil {
@@ -189,7 +189,7 @@ func TestLedger_SaleEndsWhenNothingIsHeldAnyMore(t *testing.T) {
 	front := inFront(t, shop, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		reject(w, http.StatusConflict, "sold_out")
 	})
-	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 1, Spread: time.Millisecond, GiveUpAfter: long,
+	r, err := Crowd{Front: front, Shoppers: 1, Spread: time.Millisecond, GiveUpAfter: long,
 		Ledger: decidedLate}.Run(t.Context(), shop, io.Discard)
 	if err != nil || r.Err() != nil || r.Ledger.Held != 0 {
 		t.Errorf("%v, %v, ledger %+v", err, r.Err(), r.Ledger)
@@ -212,7 +212,7 @@ func TestLedger_InterruptedSaleMayLeaveUnitsHeld(t *testing.T) {
 	shop, g := reservedShop(t, 3), holdingBack(3)
 	ctx, interrupt := context.WithCancel(t.Context())
 	front := g.front(t, shop, func(string) bool { interrupt(); return true })
-	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 3, Spread: time.Millisecond, GiveUpAfter: long,
+	r, err := Crowd{Front: front, Shoppers: 3, Spread: time.Millisecond, GiveUpAfter: long,
 		Ledger: g.read}.Run(ctx, shop, io.Discard)
 	if err != nil || !r.Interrupted || r.Err() != nil {
 		t.Errorf("%v, interrupted %v, %v", err, r.Interrupted, r.Err())

@@ -84,8 +84,8 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 	d.introduce(shop, g, "reserve", front)
 	fmt.Printf("room   http://%s/.sluice/room/demo/me\ncrowd  %d people, who join within %s; then the draw is made\n\n",
 		front, d.Shoppers, roomOpens)
-	crowd := Crowd{Front: front, SKU: demoSKU, Shoppers: d.Shoppers, GiveUpAfter: d.GiveUpAfter,
-		Ledger: booksOf(books, g.Orders()), Room: &Room{Name: "demo", Starts: starts, Verify: verifyPlace}}
+	crowd := Crowd{Front: front, Shoppers: d.Shoppers, GiveUpAfter: d.GiveUpAfter,
+		Ledger: booksOf(books, g.Orders()), Room: &Room{Name: "demo", Starts: starts}}
 	r, err := crowd.Run(ctx, shop, os.Stdout)
 	if err == nil {
 		r.Audit, err = d.audit(ctx, books, shop.Orders())
@@ -105,11 +105,11 @@ func (d *Options) roomText(folder, redis string, starts time.Time) (string, erro
 	}
 	text := strings.NewReplacer(`source = "memory"`, `source = "redis"`,
 		`user = "$cookie_uid"`, "user = \"$cookie_uid\"\nroom = \"demo\"").Replace(demoConfig)
-	return text + fmt.Sprintf(roomConfig, key, redis, demoSKU, starts.Format(time.RFC3339Nano),
-		starts.Add(time.Hour).Format(time.RFC3339Nano), demoSKU, d.Units), nil
+	return text + fmt.Sprintf(roomConfig, key, redis, SKU, starts.Format(time.RFC3339Nano),
+		starts.Add(time.Hour).Format(time.RFC3339Nano), SKU, d.Units), nil
 }
 
-// verifyPlace computes from the published record alone when a user was called.
+// verifyPlace computes from the published record alone when a user was called, in Unix ms; 0 = the user was not.
 func verifyPlace(record []byte, user string) (calledAt int64, err error) {
 	var rec room.Record
 	if err := json.Unmarshal(record, &rec); err != nil {

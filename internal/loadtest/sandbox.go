@@ -28,7 +28,7 @@ type sandbox struct {
 	Until time.Time // it has ended by then
 }
 
-// name is that of the shop that the sandbox is.
+// name is that of the shop that the sandbox is, and of its waiting room.
 func (s *sandbox) name() redisconn.Name { return redisconn.Name("loadtest-" + s.ID) }
 
 // load reads the configuration and makes a sandbox of it. not is what of it is not tested.
@@ -141,7 +141,7 @@ func (s *sandbox) enroom(c *config.Config, r *config.Route) (draws bool) {
 	}
 	m := rooms[i]
 	draws = m.Order == room.Draw
-	m.Name, m.Order, m.Beacon, m.BeaconChain, m.Bypass = s.room(), room.FIFO, false, "", nil
+	m.Name, m.Order, m.Beacon, m.BeaconChain, m.Bypass = string(s.name()), room.FIFO, false, "", nil
 	if r.Room = m.Name; m.Sale != "" {
 		m.Sale = m.Name
 		c.Sales = []config.Sale{{Name: m.Name, SKUs: []string{s.SKU}, Starts: time.Now().Add(-time.Minute),
@@ -150,9 +150,6 @@ func (s *sandbox) enroom(c *config.Config, r *config.Route) (draws bool) {
 	c.Rooms = []config.Room{m}
 	return draws
 }
-
-// room is the name of the waiting room.
-func (s *sandbox) room() string { return "loadtest-" + s.ID }
 
 // isolate takes c away from everything that is real.
 func (s *sandbox) isolate(c *config.Config) {
@@ -211,7 +208,7 @@ func (s *sandbox) apart(c *config.Config) error {
 func (s *sandbox) keys(c *config.Config) (all []string) {
 	all = ledger.KeysOf(s.name(), s.SKU)
 	if len(c.Rooms) > 0 {
-		all = append(all, room.RedisKeys(s.name(), s.room())...)
+		all = append(all, room.RedisKeys(s.name(), string(s.name()))...)
 	}
 	l := &c.Stock.Layout
 	for _, text := range []string{l.Key, l.UsersKey} {

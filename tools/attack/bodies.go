@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"sluice/internal/periodic"
 )
 
 var bodies = scenario{
@@ -67,14 +69,14 @@ func slowOrders(ctx context.Context, p *peer, lasts time.Duration) (*tally, erro
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
-			pause(ctx, time.Duration(i%1000)*2*time.Millisecond)
+			periodic.Pause(ctx, time.Duration(i%1000)*2*time.Millisecond)
 			for ctx.Err() == nil {
 				sendSlowly(ctx, i, p.address, "/order", body)
-				pause(ctx, time.Second)
+				periodic.Pause(ctx, time.Second)
 			}
 		}()
 	}
-	pause(ctx, 2*time.Second) // until all of them are there
+	periodic.Pause(ctx, 2*time.Second) // until all of them are there
 	h, err := shopHonestly(ctx, p.address)
 	wait.Wait()
 	return h, err
@@ -116,12 +118,4 @@ func sendSlowly(ctx context.Context, i int, address, path string, body []byte) {
 func writeAll(c net.Conn, p []byte) error {
 	_, err := io.Copy(c, bytes.NewReader(p))
 	return err
-}
-
-// pause waits, or until the context ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"sluice/internal/periodic"
 )
 
 var slowReaders100k = scenario{
@@ -53,7 +55,7 @@ func ordersBesideReaders(ctx context.Context, p *peer, lasts time.Duration) (*ta
 		}
 		defer c.Close()
 	}
-	pause(ctx, 3*time.Second) // all of them have begun
+	periodic.Pause(ctx, 3*time.Second) // all of them have begun
 	ctx, stop := context.WithTimeout(ctx, lasts)
 	defer stop()
 	return shopHonestly(ctx, p.address)
