@@ -62,7 +62,7 @@ func (f *field) prepare(ctx context.Context) (err error) {
 	}
 	f.shopAddress = free[0]
 	s := settings{Shop: f.shopAddress, Cores: runtime.NumCPU(), Files: f.files, Dir: f.dir}
-	if err := render(f.dir, "peers/shop.conf", s); err != nil {
+	if err := (kind{files: []string{"peers/shop.conf"}}).render(f.dir, s); err != nil {
 		return err
 	}
 	f.shop, err = load.StartProcess(ctx, f.dir, "shop", "nginx", "-p", f.dir, "-e", filepath.Join(f.dir, "shop.log"), "-c",

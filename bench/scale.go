@@ -304,7 +304,8 @@ func (f *field) assemble(ctx context.Context, l rush) (gates fleet, err error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return gates, err
 		}
-		if err := render(dir, fleetFile, s); err != nil {
+		k.files = []string{fleetFile}
+		if err := k.render(dir, s); err != nil {
 			return gates, err
 		}
 		if i == 0 {
@@ -312,7 +313,6 @@ func (f *field) assemble(ctx context.Context, l rush) (gates fleet, err error) {
 				return gates, err
 			}
 		}
-		k.files = []string{fleetFile}
 		g, err := f.launch(ctx, k, dir, s)
 		if err != nil {
 			return gates, err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/internal/cli"
+	"sluice/internal/settler"
 	"sluice/stockgate/redisconn"
 )
 
@@ -33,7 +34,8 @@ func newRoot() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add(groupRun, newRun(&file), newWork(&file), newMigrate(&file), newDemo())
+	add(groupRun, newService(&file, "run", "Book orders", settler.Run),
+		newService(&file, "work", "Send the jobs of settled orders to a webhook", settler.Work), newMigrate(&file), newDemo())
 	add(groupShow, newCheck(&file), newStatus(&file), newVerify(&file), newReport(&file), newOrders(&file))
 	add(groupRepair, newRebuild(&file), newRetry(&file), newSolve(&file), newArchive(&file), newMove(&file))
 	root.AddCommand(newCheckNew(&file))
