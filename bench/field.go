@@ -56,11 +56,13 @@ func (f *field) prepare(ctx context.Context) (err error) {
 	if f.redis, err = openStore(ctx, f.dir); err != nil {
 		return err
 	}
-	if f.shopAddress, err = load.FreeAddress(); err != nil {
+	free, err := load.FreeAddresses(1)
+	if err != nil {
 		return err
 	}
+	f.shopAddress = free[0]
 	s := settings{Shop: f.shopAddress, Cores: runtime.NumCPU(), Files: f.files, Dir: f.dir}
-	if err := render(f.dir, "peers/shop.conf", s); err != nil {
+	if err := (kind{files: []string{"peers/shop.conf"}}).render(f.dir, s); err != nil {
 		return err
 	}
 	f.shop, err = load.StartProcess(ctx, f.dir, "shop", "nginx", "-p", f.dir, "-e", filepath.Join(f.dir, "shop.log"), "-c",
@@ -244,12 +246,4 @@ func (f *field) connect(n int, fronts ...string) *load.Connections {
 		}
 		return c, err
 	})
-}
-
-// sleep waits, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

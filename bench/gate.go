@@ -100,14 +100,12 @@ type gate struct {
 // open starts a gate of a kind in front of the shop.
 func (f *field) open(ctx context.Context, k kind, oneAPerson bool) (*gate, error) {
 	s, err := f.settings(oneAPerson)
+	if err == nil {
+		s.Tells = k.tells
+		err = k.render(f.dir, s)
+	}
 	if err != nil {
 		return nil, err
-	}
-	s.Tells = k.tells
-	for _, file := range k.files {
-		if err := render(f.dir, file, s); err != nil {
-			return nil, err
-		}
 	}
 	return f.launch(ctx, k, f.dir, s)
 }
@@ -141,42 +139,29 @@ func (f *field) settings(oneAPerson bool) (s settings, err error) {
 	if s.RedisHost, s.RedisPort, err = net.SplitHostPort(f.redis.address); err != nil {
 		return s, err
 	}
-	if s.Front, err = load.FreeAddress(); err != nil {
-		return s, err
+	free, err := load.FreeAddresses(3)
+	if err == nil {
+		s.Front, s.Ops, s.Decide = free[0], free[1], free[2]
 	}
-	for s.Ops == "" || s.Ops == s.Front {
-		if s.Ops, err = load.FreeAddress(); err != nil {
-			return s, err
-		}
-	}
-	for s.Decide == "" || s.Decide == s.Front || s.Decide == s.Ops {
-		if s.Decide, err = load.FreeAddress(); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
+	return s, err
 }
 
-// render writes one configuration into dir.
-func render(dir, name string, s settings) error {
-	text, err := configurations.ReadFile(name)
-	if err != nil {
-		return err
+// render writes the configuration of a kind into dir.
+func (k kind) render(dir string, s settings) error {
+	for _, name := range k.files {
+		t, err := template.ParseFS(configurations, name)
+		if err != nil {
+			return err
+		}
+		var out bytes.Buffer
+		if err := t.Execute(&out, s); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), out.Bytes(), 0o600); err != nil {
+			return err
+		}
 	}
-	return fill(filepath.Join(dir, filepath.Base(name)), text, s)
-}
-
-// fill executes a template, and writes the result.
-func fill(path string, text []byte, s settings) error {
-	t, err := template.New(path).Parse(string(text))
-	if err != nil {
-		return err
-	}
-	var out bytes.Buffer
-	if err := t.Execute(&out, s); err != nil {
-		return err
-	}
-	return os.WriteFile(path, out.Bytes(), 0o600)
+	return nil
 }
 
 // luaModules are the files that make nginx speak Lua; none where they are not installed.

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/load"
+	"sluice/internal/periodic"
 )
 
 // axis is one way in which a load grows: some curves, each through some points.
@@ -162,9 +163,9 @@ func (f *field) price(ctx context.Context, l rush) (sample, error) {
 		return nil, err
 	}
 	if l.underWay < 0 {
-		sleep(ctx, settleIn)
+		periodic.Pause(ctx, settleIn)
 		return f.metered(ctx, gates, func() (asked, error) {
-			sleep(ctx, idleSpan)
+			periodic.Pause(ctx, idleSpan)
 			return asked{took: idleSpan, per: idleSpan.Seconds()}, nil
 		})
 	}
@@ -177,26 +178,26 @@ func (f *field) price(ctx context.Context, l rush) (sample, error) {
 		return f.metered(ctx, gates, func() (asked, error) {
 			a, err := f.rush(ctx, l, over, l.requests, mostSpan, false)
 			a.per = 1
-			sleep(ctx, settleOut)
+			periodic.Pause(ctx, settleOut)
 			return a, err
 		})
 	}
 	for try := range beginnings { // the gate meets every SKU, and gives the answers that it should
 		if n := l.skus * l.instances; n > 1 && l.gate == "sluice" && (l.what == soldOut || l.what == aCheck) {
 			_, _ = f.rush(ctx, l, over, n, mostSpan, true) // the answers may still be wrong
-			sleep(ctx, min(time.Duration(n)*perSKU, mostSpan))
+			periodic.Pause(ctx, min(time.Duration(n)*perSKU, mostSpan))
 		}
 		if _, err = f.rush(ctx, l, over, 0, settleIn, false); err == nil || ctx.Err() != nil {
 			break
 		}
-		sleep(ctx, time.Duration(try+1)*settleOut)
+		periodic.Pause(ctx, time.Duration(try+1)*settleOut)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return f.metered(ctx, gates, func() (asked, error) {
 		a, err := f.rush(ctx, l, over, 0, f.span, false)
-		sleep(ctx, settleOut)
+		periodic.Pause(ctx, settleOut)
 		return a, err
 	})
 }
@@ -303,7 +304,8 @@ func (f *field) assemble(ctx context.Context, l rush) (gates fleet, err error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return gates, err
 		}
-		if err := render(dir, fleetFile, s); err != nil {
+		k.files = []string{fleetFile}
+		if err := k.render(dir, s); err != nil {
 			return gates, err
 		}
 		if i == 0 {
@@ -311,7 +313,6 @@ func (f *field) assemble(ctx context.Context, l rush) (gates fleet, err error) {
 				return gates, err
 			}
 		}
-		k.files = []string{fleetFile}
 		g, err := f.launch(ctx, k, dir, s)
 		if err != nil {
 			return gates, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/load"
+	"sluice/internal/periodic"
 )
 
 // scenario is one kind of request, and who can answer it.
@@ -124,7 +125,7 @@ func (f *field) play(ctx context.Context, k kind, s scenario, n int) (sample, er
 			err = b.is(s)
 		}
 		if s.redis {
-			sleep(ctx, 200*time.Millisecond) // what is settled after the answer is part of the order
+			periodic.Pause(ctx, 200*time.Millisecond) // what is settled after the answer is part of the order
 		}
 		return asked{requests: b.requests, took: b.took, p50: b.p50.Seconds() * 1e3, p99: b.p99.Seconds() * 1e3}, err
 	})
@@ -166,7 +167,7 @@ func (f *field) throng(ctx context.Context, g *gate, n int) (asked, error) {
 		over.Close()
 		return a, err
 	}
-	sleep(ctx, 2*time.Second) // until all are quiet
+	periodic.Pause(ctx, 2*time.Second) // until all are quiet
 	a.waiting, a.close = n, over.Close
 	return a, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -20,28 +19,12 @@ type store struct {
 	client  *redis.Client
 }
 
-// openStore starts one that keeps nothing on disk.
 func openStore(ctx context.Context, dir string) (*store, error) {
-	address, err := load.FreeAddress()
+	p, address, err := load.StartRedis(ctx, dir, "--tcp-backlog", "4096")
 	if err != nil {
 		return nil, err
 	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	c, err := load.StartProcess(ctx, dir, "redis", "redis-server", "--bind", host, "--port", port, "--dir", dir,
-		"--save", "",
-		"--appendonly", "no",
-		"--tcp-backlog", "4096")
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Listens(ctx, address); err != nil {
-		c.Stop()
-		return nil, err
-	}
-	return &store{c, address, redis.NewClient(&redis.Options{Addr: address})}, nil
+	return &store{p, address, redis.NewClient(&redis.Options{Addr: address})}, nil
 }
 
 func (s *store) stop() {

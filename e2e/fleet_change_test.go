@@ -96,7 +96,7 @@ func TestFleet_OverridesHoldOnAllInstances(t *testing.T) {
 	all("it is undone on all", 256, a, c)
 	all("but for the instance's own", 9, b)
 
-	c.prints(t, "override set mode=observe --for 10m", "all instances")
+	c.prints(t, "override set mode observe --for 10m", "all instances")
 	for _, g := range []*running{a, b, c} {
 		soon(t, "all observe", func() bool {
 			var now struct{ Mode string }

@@ -296,8 +296,8 @@ func TestLoadTest_PredictsTheSale(t *testing.T) {
 			real, err := loadtest.Run(t.Context(), loadtest.Plan{
 				Front: g.front, Order: load.Order{Match: "POST /api/seckill/{sku}/order", ID: "1001", SKU: "$path_sku",
 					User: "$cookie_uid", Quantity: "1", Address: "X-Forwarded-For"},
-				Buyers: s.buyers, Addresses: s.addresses, Shape: loadtest.Spike, Spread: 50 * time.Millisecond,
-				GiveUpAfter: 50 * time.Second, Tries: 20, Connections: 64,
+				Crowd: loadtest.Crowd{Buyers: s.buyers, Addresses: s.addresses, Shape: loadtest.Spike,
+					Spread: 50 * time.Millisecond, GiveUpAfter: 50 * time.Second, Tries: 20, Connections: 64},
 				Shop: shop, Gate: sold{t, g, redis, "1001"},
 			})
 			if err != nil || real.Err() != nil {

@@ -207,7 +207,7 @@ func TestRejection_CauseIsReportedEverywhere(t *testing.T) {
 	if e := out.about(t, "r-1"); e.Detail != cause {
 		t.Errorf("the access log has %+v, want the detail %q", e, cause)
 	}
-	wants(t, ok(t, "why", "--request-id", "r-1", "--admin", g.admin), cause)
+	wants(t, ok(t, "why", "r-1", "--admin", g.admin), cause)
 	g.wantMetric(1, "sluice_rejection_details_total", `cause="user_missing"`)
 	g.wantMetric(1, "sluice_rejection_details_total")
 	soon(t, "status shows the cause", func() bool {
@@ -232,7 +232,7 @@ func TestWhy_ReportsARejection(t *testing.T) {
 		}
 		var s said
 		soon(t, "why knows of "+id, func() bool {
-			s = run(t, "", "why", "--request-id", id, "--admin", g.admin)
+			s = run(t, "", "why", id, "--admin", g.admin)
 			return s.code != 3
 		})
 		wants(t, s.out, id, reason)
@@ -244,7 +244,7 @@ func TestWhy_ReportsARejection(t *testing.T) {
 		"\n") != 5 {
 		t.Errorf("of 5 orders these are known: %s", s.out)
 	}
-	for _, args := range [][]string{{"--request-id", "absent"}, {"--user", "8", "--sku", "1001"}} {
+	for _, args := range [][]string{{"absent"}, {"--user", "8", "--sku", "1001"}} {
 		if s := run(t, "", append([]string{"why", "--admin", g.admin}, args...)...); s.code != 3 || s.out != "" {
 			t.Errorf("why %q: exit code %d, %s", args, s.code, s.out)
 		}

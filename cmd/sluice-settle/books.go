@@ -22,33 +22,19 @@ import (
 	"sluice/settle/sqlstore"
 )
 
-func newRun(file *string) *cobra.Command {
+// newService is a command that works by the configuration until a signal comes.
+func newService(file *string, use, short string,
+	work func(ctx context.Context, c *config.Config, version string, log *slog.Logger) error) *cobra.Command {
 	return &cobra.Command{
-		Use: "run", Short: "Book orders until it is stopped. Any number of them may run.", Args: cli.Exactly,
+		Use: use, Short: short + " until it is stopped. Any number of them may run.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return untilStopped(cmd, *file, settler.Run)
-		},
-	}
-}
-
-// untilStopped works by the configuration of a file until a signal comes.
-func untilStopped(cmd *cobra.Command, file string,
-	work func(ctx context.Context, c *config.Config, version string, log *slog.Logger) error) error {
-	ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-	defer cancel()
-	c, err := config.Load(file, os.LookupEnv)
-	if err != nil {
-		return err
-	}
-	return work(ctx, c, cli.Version(), gateway.NewLog(c.Log, os.Stderr))
-}
-
-func newWork(file *string) *cobra.Command {
-	return &cobra.Command{
-		Use: "work", Short: "Send the jobs of settled orders to a webhook until it is stopped. Any number of them may run.",
-		Args: cli.Exactly,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return untilStopped(cmd, *file, settler.Work)
+			ctx, cancel := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer cancel()
+			c, err := config.Load(*file, os.LookupEnv)
+			if err != nil {
+				return err
+			}
+			return work(ctx, c, cli.Version(), gateway.NewLog(c.Log, os.Stderr))
 		},
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -13,9 +12,6 @@ import (
 	"sluice/internal/doctor"
 	"sluice/internal/settler"
 )
-
-// errFailedOnline ends a check whose output says already what is wrong with what runs.
-var errFailedOnline = errors.New("an online check failed")
 
 func newCheck(file *string) *cobra.Command {
 	var asJSON bool
@@ -40,7 +36,7 @@ func newCheck(file *string) *cobra.Command {
 				}
 			}
 			if r.Failed() {
-				return errFailedOnline
+				return cli.ErrOnline
 			}
 			return nil
 		},

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"sluice/internal/demo"
 	"sluice/settle"
@@ -77,16 +76,11 @@ CREATE VIEW report AS SELECT c.sku, c.total,
     (SELECT 1 FROM shop_order s WHERE s.serial = o.serial)) AS units_without_order
 FROM sluice_cursor c WHERE c.target = 'orders'`
 
-// concludeTime bounds the last step of a settlement, also after an interrupt.
-const concludeTime = 30 * time.Second
-
 // Audit settles the ledger, writes down the shop's orders (buyers by serial), and asks SQL how the books stand. It is
 // called once, when the sale is over.
 func (s *Settlement) Audit(ctx context.Context, store *ledger.Store, orders map[string]string) (
 	*demo.Audit, error,
 ) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), concludeTime)
-	defer cancel()
 	records, err := s.settle(ctx, store)
 	if err != nil {
 		return nil, err

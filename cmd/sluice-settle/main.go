@@ -3,12 +3,12 @@
 package main
 
 import (
-	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"sluice/internal/cli"
+	"sluice/internal/settler"
 	"sluice/stockgate/redisconn"
 )
 
@@ -19,15 +19,7 @@ const (
 	groupRepair = "repair"
 )
 
-func main() { os.Exit(cli.Run(newRoot(), os.Args[1:], quietCode)) }
-
-// quietCode is the exit code of an error whose command has said what is wrong; 0 = it is printed.
-func quietCode(err error) int {
-	if errors.Is(err, errFailedOnline) {
-		return cli.ExitOnline
-	}
-	return 0
-}
+func main() { os.Exit(cli.Run(newRoot(), os.Args[1:])) }
 
 // newRoot is the command line of sluice-settle.
 func newRoot() *cobra.Command {
@@ -42,7 +34,8 @@ func newRoot() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add(groupRun, newRun(&file), newWork(&file), newMigrate(&file), newDemo())
+	add(groupRun, newService(&file, "run", "Book orders", settler.Run),
+		newService(&file, "work", "Send the jobs of settled orders to a webhook", settler.Work), newMigrate(&file), newDemo())
 	add(groupShow, newCheck(&file), newStatus(&file), newVerify(&file), newReport(&file), newOrders(&file))
 	add(groupRepair, newRebuild(&file), newRetry(&file), newSolve(&file), newArchive(&file), newMove(&file))
 	root.AddCommand(newCheckNew(&file))

@@ -18,9 +18,6 @@ import (
 	"sluice/internal/doctor"
 )
 
-// errFailedOnline ends a check whose output says already what is wrong with what runs.
-var errFailedOnline = errors.New("an online check failed")
-
 type checkOptions struct {
 	config       string
 	online, json bool
@@ -80,7 +77,7 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 		}
 	}
 	if r.Failed() {
-		return errFailedOnline
+		return cli.ErrOnline
 	}
 	if !o.json && !o.verbose {
 		if slices.ContainsFunc(r.Findings, func(f admin.Finding) bool { return f.Result != "info" }) {

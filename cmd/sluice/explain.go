@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -87,7 +86,7 @@ func (o *explainOptions) run(cmd *cobra.Command, request string) error {
 }
 
 // errRejected ends a command that has explained why a request would be rejected.
-var errRejected = errors.New("the request would be rejected")
+var errRejected error = cli.Exit(4)
 
 // printExplanation prints what the gate makes of a request: one fact a line, its name first.
 func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) {

@@ -18,7 +18,7 @@ import (
 )
 
 func newLoadtest() *cobra.Command {
-	o := loadtest.SandboxOptions{Config: "config.toml", Shape: loadtest.Spike}
+	o := loadtest.SandboxOptions{Config: "config.toml", Crowd: loadtest.Crowd{Shape: loadtest.Spike}}
 	var plot string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -69,6 +69,7 @@ func runLoadtest(cmd *cobra.Command, o loadtest.SandboxOptions, plot string, asJ
 	}
 	if errors.Is(err, loadtest.ErrRedisAway) {
 		fmt.Fprintln(os.Stderr, "sluice:", err)
+		return cli.ErrOnline
 	}
 	if err != nil {
 		return err

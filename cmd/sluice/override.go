@@ -25,17 +25,9 @@ func newOverride() *cobra.Command {
 	var here bool
 	set := &cobra.Command{
 		Use: "set <key> <value>", Short: "Override a key of the configuration, such as limits.window.max 50.",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				if key, value := keyAndValue(args); key != "" && value != "" {
-					return nil
-				}
-			}
-			return cli.Exactly(cmd, args)
-		},
+		Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			key, value := keyAndValue(args)
-			in := map[string]any{"key": key, "value": valueOf(value)}
+			in := map[string]any{"key": args[0], "value": valueOf(args[1])}
 			if here {
 				in["scope"] = admin.ScopeInstance
 			}
@@ -46,20 +38,10 @@ func newOverride() *cobra.Command {
 	instanceFlag(set, &here)
 	set.Long = "Override a key of the configuration: limits.window.max, limits.rate[NAME].burst, " +
 		"route[NAME].max_in_flight, mode.\n" +
-		"KEY=VALUE in one word is the same. The value is written as in the file, without quotes: 50, 20/s, observe, false."
+		"The value is written as in the file, without quotes: 50, 20/s, observe, false."
 	set.ValidArgsFunction = cli.CompleteBy(overridableKeys)
 	cmd.AddCommand(set, newOverrideUndo(at), newOverrideList(at))
 	return cmd
-}
-
-// keyAndValue are two words, or one with a sign between them; a name in brackets may have that sign.
-func keyAndValue(args []string) (key, value string) {
-	if len(args) != 1 {
-		return args[0], args[len(args)-1]
-	}
-	name := strings.LastIndexByte(args[0], ']') + 1
-	rest, value, _ := strings.Cut(args[0][name:], "=")
-	return args[0][:name] + rest, value
 }
 
 // overridableKeys are the keys that an operator may override; those of single routes and rates by their names.

@@ -39,14 +39,13 @@ func TestUsage_ErrorsNameThePlaceAndTheWayOut(t *testing.T) {
 		"status --file x":           `sluice status: unknown flag --file, did you mean --config?`,
 		"explain /x --data y":       `sluice explain: unknown flag --data, did you mean --body?`,
 		"stock set 1 2 --data y":    `sluice stock set: unknown flag --data`,
-		"why --id x":                `sluice why: unknown flag --id, did you mean --request-id?`,
 		"status gate.toml": `sluice status: unexpected argument "gate.toml": sluice status [flags], ` +
 			`did you mean --config gate.toml?`,
 		"status watch": `sluice status: unexpected argument "watch": sluice status [flags], ` +
 			`did you mean --watch?`,
 		"limit show":                         `sluice limit show: <limit> is missing: sluice limit show <limit> <value>...`,
 		"limit reset per_ip":                 `sluice limit reset: <value>... is missing: sluice limit reset <limit>`,
-		"why a --request-id b":               `sluice why: "a" and --request-id: name one of them`,
+		"why --request-id b":                 `sluice why: unknown flag --request-id: it is now "sluice why REQUEST-ID"`,
 		"stock get 1001 --kind c":            `sluice stock get: --kind: "c": it must be ledger or layout`,
 		"stock get 1001 --kind":              `sluice stock get: --kind needs a value: --kind=ledger|layout`,
 		"status --admin":                     `sluice status: --admin needs a value: --admin=address`,

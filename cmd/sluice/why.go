@@ -18,21 +18,16 @@ import (
 	"sluice/internal/cli"
 )
 
-// errNotFound ends a command that found nothing, where that is an answer and no fault.
-var errNotFound = errors.New("not found")
-
 func newWhy() *cobra.Command {
 	var at target
-	var id, user, sku string
+	var user, sku string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "why [request-id]", Example: "  sluice why <request-id>\n  sluice why --user USER --sku SKU",
-		Short: "Show what became of a request. Exit code 3 if that is not known.", Args: cli.Exactly,
+		Short: "Show what became of a request, by X-Request-Id of its response. Exit code 3 if that is not known.",
+		Args:  cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && id != "" {
-				return cli.Misuse(cmd, fmt.Errorf("%q and --request-id: name one of them", args[0]))
-			}
-			id = argument(args, id)
+			id := argument(args, "")
 			if id == "" && (user == "" || sku == "") {
 				return cli.Misuse(cmd, errors.New("name a request ID, or --user and --sku"))
 			}
@@ -43,14 +38,13 @@ func newWhy() *cobra.Command {
 			}
 			if len(found.Decisions) == 0 {
 				fmt.Fprintln(os.Stderr, noEntry(found.Since, id == ""))
-				return errNotFound
+				return cli.ErrOnline
 			}
 			return printDecisions(cmd.OutOrStdout(), found.Decisions, asJSON)
 		},
 	}
 	at.addTo(cmd, cmd.Flags(), aboutGateway)
-	cmd.Flags().StringVar(&id, "request-id", "", "the same as the argument: the `id` in X-Request-Id of the response")
-	cmd.Flags().StringVar(&user, "user", "", "or the `user` who ordered, as the gateway identifies users ...")
+	cmd.Flags().StringVar(&user, "user", "", "or by the `user` who ordered, as the gateway identifies users ...")
 	skuFlag(cmd, &sku, "... and the `SKU`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lines of the access log")
 	return cmd

@@ -21,11 +21,19 @@ const (
 	ExitOnline = 3 // an online check failed, or nothing was found
 )
 
-// ErrReported ends a command whose output says already what is wrong.
-var ErrReported = errors.New("failed")
+// Exit ends a command whose output says already what is wrong, with an exit code.
+type Exit int
 
-// Run runs a command line and returns its exit code. An error for which quiet has a code is not printed.
-func Run(root *cobra.Command, args []string, quiet func(error) int) int {
+func (e Exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// Errors of commands that have said what is wrong.
+var (
+	ErrReported error = Exit(ExitFailed)
+	ErrOnline   error = Exit(ExitOnline)
+)
+
+// Run runs a command line and returns its exit code.
+func Run(root *cobra.Command, args []string) int {
 	args = NumbersLast(args)
 	err := oneDash(root, args)
 	if err == nil {
@@ -33,20 +41,20 @@ func Run(root *cobra.Command, args []string, quiet func(error) int) int {
 		err = root.Execute()
 	}
 	var usage *UsageError
+	var exit Exit
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &exit):
+		return int(exit)
 	case errors.As(err, &usage):
 		fmt.Fprintf(os.Stderr, "%s: %s\n", usage.Command, harmless(usage.Error()))
 		if !usage.Moved {
 			fmt.Fprintf(os.Stderr, "%s: see %s --help\n", root.Name(), usage.Command)
 		}
 		return ExitUsage
-	case quiet(err) != 0:
-		return quiet(err)
-	case !errors.Is(err, ErrReported):
-		fmt.Fprintf(os.Stderr, "%s: %s\n", root.Name(), harmless(err.Error()))
 	}
+	fmt.Fprintf(os.Stderr, "%s: %s\n", root.Name(), harmless(err.Error()))
 	return ExitFailed
 }
 
@@ -143,6 +151,7 @@ var formerNames = map[string]string{
 	"sluice stock adopt":               "sluice stock recover SKU --from FILE|settle --apply",
 	"sluice stock recreate":            "sluice stock recover SKU --total N --from FILE|settle|none --apply",
 	"sluice stock thaw":                "sluice stock recover SKU --from none --apply",
+	"sluice why --request-id":          "sluice why REQUEST-ID",
 	"sluice stock resume --reconciled": "sluice stock recover SKU --from none --apply",
 }
 

@@ -52,7 +52,7 @@ func flagError(cmd *cobra.Command, err error) error {
 var otherNames = map[string][]string{
 	"f": {"config"}, "file": {"config"}, "cfg": {"config"},
 	"data": {"body"}, "data-raw": {"body"},
-	"id": {"request-id"}, "uid": {"user"},
+	"uid":  {"user"},
 	"addr": {"admin"}, "address": {"admin", "ip"}, "host": {"admin"}, "url": {"admin", "to"},
 	"listen": {"from"}, "upstream": {"to"}, "target": {"to"},
 	"duration": {"for"}, "follow": {"watch"},

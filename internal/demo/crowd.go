@@ -16,7 +16,6 @@ import (
 // (told by X-Forwarded-For: all of them really come from loopback), and waits for an answer before pressing again.
 type Crowd struct {
 	Front       string        // host:port where the crowd comes in: the gate's, or the shop's own
-	SKU         string        // what they want
 	Shoppers    int           // at least 1
 	First       int           // the number of the first of them: crowds that follow each other are other people
 	Spread      time.Duration // all have pressed once after this, half of them after a quarter of it; 0 = 1 s
@@ -34,8 +33,8 @@ type Crowd struct {
 // held any more (waited for as long as GiveUpAfter, from then on), or ctx has ended: then of what happened so far. An
 // error means that there was no sale: no shopper has pressed.
 func (c Crowd) Run(ctx context.Context, shop *load.Shop, out io.Writer) (Report, error) {
-	if c.Shoppers < 1 || c.Front == "" || c.SKU == "" {
-		return Report{}, errors.New("run crowd: it needs shoppers, a front and a SKU")
+	if c.Shoppers < 1 || c.Front == "" {
+		return Report{}, errors.New("run crowd: it needs shoppers and a front")
 	}
 	if c.Spread == 0 {
 		c.Spread = time.Second
@@ -86,7 +85,7 @@ func (c Crowd) Run(ctx context.Context, shop *load.Shop, out io.Writer) (Report,
 func (c Crowd) plan() load.Plan {
 	p := load.Plan{
 		Front: c.Front, First: c.First, Connections: c.Shoppers, GiveUpAfter: c.GiveUpAfter, Pause: pause,
-		Order: load.Order{Match: "POST /api/seckill/{sku}/order", ID: c.SKU, SKU: "$path_sku",
+		Order: load.Order{Match: "POST /api/seckill/{sku}/order", ID: SKU, SKU: "$path_sku",
 			User: "$cookie_" + uidCookie, Address: "X-Forwarded-For", Names: shopperPrefix},
 	}
 	if c.Room != nil {
@@ -139,19 +138,9 @@ func (c Crowd) awaitDecisions(ctx context.Context, shop *load.Shop) {
 // report reads the crowd's counts first, Sluice's ledger next and the shop's books last: what the crowd was told, or
 // the ledger has counted as sold, is in the books by then.
 func (c Crowd) report(people *load.Crowd, shop *load.Shop, took time.Duration) Report {
-	n := people.Counts()
 	r := Report{
-		Gated: c.Front != shop.Addr(), Took: took, Shoppers: int64(c.Shoppers),
-		Bought: n.Home[load.Bought], SoldOut: n.Home[load.SoldOut], HadOne: n.Home[load.HadOne],
-		OtherAnswer: n.Home[load.Rejected], GaveUp: n.Home[load.GaveUp],
-		Waits: c.Waits, Asked: n.Requests, Admitted: n.Admitted, Accepted: n.Accepted, Overloaded: n.Overloaded,
-		Rejected: n.Rejected,
-		Broken:   n.Broken, Unanswered: n.Unanswered,
-		Answer: load.Together(people.Answers, people.Rejections, people.Accepted).Times(),
-		Sure:   people.Sure.Times(),
-	}
-	for _, times := range n.Unknown {
-		r.Unknown += times
+		Gated: c.Front != shop.Addr(), Took: took, Shoppers: int64(c.Shoppers), Waits: c.Waits, Counts: people.Counts(),
+		Answer: load.Together(people.Answers, people.Rejections, people.Accepted).Times(), Sure: people.Sure.Times(),
 	}
 	if c.Ledger != nil {
 		l := c.Ledger()

@@ -19,12 +19,12 @@ const long = 50 * time.Second
 func TestCrowd_BuysWhatThereIsAndNoMore(t *testing.T) {
 	shop := quickShop(t, 5, holding(5))
 	r := sell(t, shop, shop.Addr(), 50, long)
-	if r.Shop.Orders != 5 || r.Bought != 5 || r.SoldOut != 45 || r.Shop.Oversold != 0 {
-		t.Errorf("sold %d, bought %d, told sold out %d, oversold %d; want 5, 5, 45, 0", r.Shop.Orders, r.Bought, r.SoldOut,
-			r.Shop.Oversold)
+	if r.Shop.Orders != 5 || r.Home[load.Bought] != 5 || r.Home[load.SoldOut] != 45 || r.Shop.Oversold != 0 {
+		t.Errorf("sold %d, bought %d, told sold out %d, oversold %d; want 5, 5, 45, 0", r.Shop.Orders, r.Home[load.Bought],
+			r.Home[load.SoldOut], r.Shop.Oversold)
 	}
-	if r.Asked != 50 || r.Admitted != 50 || r.Shop.Requests != 50 || r.Gated {
-		t.Errorf("asked %d, admitted %d, received %d, gated %v; want 50 each and no gate", r.Asked, r.Admitted,
+	if r.Requests != 50 || r.Admitted != 50 || r.Shop.Requests != 50 || r.Gated {
+		t.Errorf("asked %d, admitted %d, received %d, gated %v; want 50 each and no gate", r.Requests, r.Admitted,
 			r.Shop.Requests, r.Gated)
 	}
 	if r.Answer.Count != 50 {
@@ -54,8 +54,8 @@ func TestNaiveShop_OversellsAndIsOverloaded(t *testing.T) {
 	if r.Shop.Oversold == 0 || r.Overloaded == 0 || r.Shop.Twice != 0 {
 		t.Errorf("oversold %d, overloaded %d, sold twice %d", r.Shop.Oversold, r.Overloaded, r.Shop.Twice)
 	}
-	if r.Shop.Orders != r.Bought {
-		t.Errorf("%d orders, and %d shoppers were told one", r.Shop.Orders, r.Bought)
+	if r.Shop.Orders != r.Home[load.Bought] {
+		t.Errorf("%d orders, and %d shoppers were told one", r.Shop.Orders, r.Home[load.Bought])
 	}
 }
 
@@ -80,15 +80,15 @@ func TestCrowd_RejectedShoppersPressAgainOneRequestAtATime(t *testing.T) {
 		next.ServeHTTP(w, r)
 	})
 	r := sell(t, shop, front, 20, long)
-	if len(asked) != 20 || r.Asked != 40 || r.RejectedInAll() != 20 || r.Admitted != 20 {
-		t.Errorf("%d shoppers asked %d times, %d rejected, %d admitted; want 20, 40, 20, 20", len(asked), r.Asked,
-			r.RejectedInAll(), r.Admitted)
+	if len(asked) != 20 || r.Requests != 40 || load.Sum(r.Rejected) != 20 || r.Admitted != 20 {
+		t.Errorf("%d shoppers asked %d times, %d rejected, %d admitted; want 20, 40, 20, 20", len(asked), r.Requests,
+			load.Sum(r.Rejected), r.Admitted)
 	}
 	if len(r.Rejected) != 1 || r.Rejected["window"] != 20 || !r.Gated {
 		t.Errorf("rejected %v, gated %v", r.Rejected, r.Gated)
 	}
-	if r.Bought != 5 || r.SoldOut != 15 || r.Err() != nil {
-		t.Errorf("bought %d, sold out %d, %v; want 5, 15, nil", r.Bought, r.SoldOut, r.Err())
+	if r.Home[load.Bought] != 5 || r.Home[load.SoldOut] != 15 || r.Err() != nil {
+		t.Errorf("bought %d, sold out %d, %v; want 5, 15, nil", r.Home[load.Bought], r.Home[load.SoldOut], r.Err())
 	}
 }
 
@@ -98,9 +98,9 @@ func TestCrowd_WhoHearsSoldOutFromTheGateGoesHome(t *testing.T) {
 		reject(w, http.StatusConflict, "sold_out")
 	})
 	r := sell(t, shop, front, 30, long)
-	if r.SoldOut != 30 || r.Asked != 30 || r.Admitted != 0 || r.Shop.Requests != 0 || r.Err() != nil {
-		t.Errorf("sold out %d, asked %d, admitted %d, received %d, %v; want 30, 30, 0, 0, nil", r.SoldOut, r.Asked,
-			r.Admitted, r.Shop.Requests, r.Err())
+	if r.Home[load.SoldOut] != 30 || r.Requests != 30 || r.Admitted != 0 || r.Shop.Requests != 0 || r.Err() != nil {
+		t.Errorf("sold out %d, asked %d, admitted %d, received %d, %v; want 30, 30, 0, 0, nil", r.Home[load.SoldOut],
+			r.Requests, r.Admitted, r.Shop.Requests, r.Err())
 	}
 }
 
@@ -116,9 +116,9 @@ func TestCrowd_LostAnswerIsNoSecondOrder(t *testing.T) {
 		panic(http.ErrAbortHandler) // the order is made, and the connection breaks
 	})
 	r := sell(t, shop, front, 10, long)
-	if r.Broken != 10 || r.HadOne != 10 || r.Shop.Orders != 10 || r.Shop.Twice != 0 || r.Err() != nil {
-		t.Errorf("broken %d, had one %d, orders %d, twice %d, %v; want 10, 10, 10, 0, nil", r.Broken, r.HadOne, r.Shop.Orders,
-			r.Shop.Twice, r.Err())
+	if r.Broken != 10 || r.Home[load.HadOne] != 10 || r.Shop.Orders != 10 || r.Shop.Twice != 0 || r.Err() != nil {
+		t.Errorf("broken %d, had one %d, orders %d, twice %d, %v; want 10, 10, 10, 0, nil", r.Broken,
+			r.Home[load.HadOne], r.Shop.Orders, r.Shop.Twice, r.Err())
 	}
 }
 
@@ -131,8 +131,9 @@ func (d discard) WriteHeader(int)             {}
 func TestCrowd_UnreachableFrontIsCountedAsBroken(t *testing.T) {
 	shop := quickShop(t, 5, holding(5))
 	r := sell(t, shop, testkit.FreeAddress(t), 10, 2*time.Second)
-	if r.Broken < 10 || r.Broken != r.Asked || r.GaveUp != 10 || r.Err() != nil {
-		t.Errorf("asked %d, broken %d, gave up %d, %v; want all broken, 10, nil", r.Asked, r.Broken, r.GaveUp, r.Err())
+	if r.Broken < 10 || r.Broken != r.Requests || r.Home[load.GaveUp] != 10 || r.Err() != nil {
+		t.Errorf("asked %d, broken %d, gave up %d, %v; want all broken, 10, nil", r.Requests, r.Broken,
+			r.Home[load.GaveUp], r.Err())
 	}
 }
 
@@ -149,21 +150,22 @@ func TestCrowd_InterruptedSaleReportsWhatHappenedSoFar(t *testing.T) {
 		mu.Unlock()
 		<-r.Context().Done() // no request is answered
 	})
-	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 10, Spread: time.Millisecond, GiveUpAfter: long}.Run(ctx, shop,
+	r, err := Crowd{Front: front, Shoppers: 10, Spread: time.Millisecond, GiveUpAfter: long}.Run(ctx, shop,
 		io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.Interrupted || r.Asked != 10 || r.Bought != 0 || r.Err() != nil {
-		t.Errorf("interrupted %v, asked %d, bought %d, %v; want true, 10, 0, nil", r.Interrupted, r.Asked, r.Bought, r.Err())
+	if !r.Interrupted || r.Requests != 10 || r.Home[load.Bought] != 0 || r.Err() != nil {
+		t.Errorf("interrupted %v, asked %d, bought %d, %v; want true, 10, 0, nil", r.Interrupted, r.Requests,
+			r.Home[load.Bought], r.Err())
 	}
 	if !strings.Contains(r.String(), "Stopped early") {
 		t.Errorf("the report does not say that it was stopped:\n%s", r)
 	}
 }
 
-func TestCrowd_WithoutShoppersFrontOrSKUIsAnError(t *testing.T) {
-	for _, c := range []Crowd{{}, {Front: "x", SKU: "1"}, {Front: "x", Shoppers: 1}, {SKU: "1", Shoppers: 1}} {
+func TestCrowd_WithoutShoppersOrAFrontIsAnError(t *testing.T) {
+	for _, c := range []Crowd{{}, {Front: "x"}, {Shoppers: 1}} {
 		if _, err := c.Run(t.Context(), nil, io.Discard); err == nil {
 			t.Errorf("%+v runs", c)
 		}
@@ -171,7 +173,7 @@ func TestCrowd_WithoutShoppersFrontOrSKUIsAnError(t *testing.T) {
 }
 
 func TestCrowd_SameShopperAlwaysBehavesAlike(t *testing.T) {
-	c := Crowd{Front: "127.0.0.1:1", SKU: "a/b", Shoppers: 1000, Spread: time.Second}
+	c := Crowd{Front: "127.0.0.1:1", Shoppers: 1000, Spread: time.Second}
 	again := c.plan().Arrivals
 	early := 0
 	for i, comes := range c.plan().Arrivals {

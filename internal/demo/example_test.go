@@ -30,7 +30,7 @@ func ExampleCrowd_Run() {
 	}
 	defer shop.Close()
 
-	crowd := demo.Crowd{Front: shop.Addr(), SKU: "1001", Shoppers: 20, Spread: 10 * time.Millisecond}
+	crowd := demo.Crowd{Front: shop.Addr(), Shoppers: 20, Spread: 10 * time.Millisecond}
 	report, err := crowd.Run(context.Background(), shop, io.Discard)
 	if err != nil {
 		fmt.Println(err)

@@ -10,6 +10,7 @@ import (
 
 	"sluice/config"
 	"sluice/gateway"
+	"sluice/internal/adminclient"
 	"sluice/internal/embedredis"
 	"sluice/internal/load"
 )
@@ -99,15 +100,7 @@ func (d *Options) openGateBy(text string, shop *load.Shop, gate string, memory *
 		return nil, "", err
 	}
 	go func(ln net.Listener) { _ = g.Server.Serve(ln) }(ln) // ends with stop
-	return &demoGate{g, side}, reachable(ln.Addr()), nil
-}
-
-// reachable is an address that a browser can open, also where every interface is listened on.
-func reachable(at net.Addr) string {
-	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
-	}
-	return at.String()
+	return &demoGate{g, side}, adminclient.LocalAddress(ln.Addr().String()), nil
 }
 
 // watchAt is the link to the dashboard. The token is behind the #, which no browser sends anywhere.

@@ -41,7 +41,7 @@ const (
 
 // keepText is keepConfig of a sale that opens at opens.
 func keepText(opens time.Time) string {
-	return fmt.Sprintf(keepConfig, demoSKU, opens.Format(time.RFC3339), opens.Add(longSale).Format(time.RFC3339))
+	return fmt.Sprintf(keepConfig, SKU, opens.Format(time.RFC3339), opens.Add(longSale).Format(time.RFC3339))
 }
 
 // kept is a sale until Ctrl-C, which is steered on the dashboard.
@@ -85,7 +85,7 @@ func (d *Options) crowds(ctx context.Context, shop *load.Shop, front string) {
 	defer all.Wait()
 	each, first := max(1, d.Shoppers/waves), 0
 	periodic.Now(ctx, waveEvery, func(ctx context.Context) {
-		crowd := Crowd{Front: front, SKU: demoSKU, Shoppers: each, First: first,
+		crowd := Crowd{Front: front, Shoppers: each, First: first,
 			Spread: waveEvery, GiveUpAfter: d.GiveUpAfter}
 		first += each
 		all.Go(func() {

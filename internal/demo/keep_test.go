@@ -60,7 +60,7 @@ func TestKeep_TheDemosLinkOpensItsDashboard(t *testing.T) {
 	if page, data := get("/", "", nil), get("/api/v1/status", "", nil); page != 200 || data != 401 {
 		t.Errorf("without the token: page %d, data %d", page, data)
 	}
-	crowd := Crowd{Front: front, SKU: demoSKU, Shoppers: 20, Spread: 50 * time.Millisecond,
+	crowd := Crowd{Front: front, Shoppers: 20, Spread: 50 * time.Millisecond,
 		GiveUpAfter: 30 * time.Second, Ledger: units.books(g.Orders())}
 	if _, err := crowd.Run(context.Background(), shop, io.Discard); err != nil {
 		t.Fatal(err)

@@ -113,7 +113,7 @@ func never(string) bool { return false }
 func sellReserved(t *testing.T, shop *load.Shop, g *reserving, front string, shoppers int,
 	patience time.Duration) Report {
 	t.Helper()
-	c := Crowd{Front: front, SKU: "1001", Shoppers: shoppers, Spread: 50 * time.Millisecond, GiveUpAfter: patience,
+	c := Crowd{Front: front, Shoppers: shoppers, Spread: 50 * time.Millisecond, GiveUpAfter: patience,
 		Ledger: g.read}
 	r, err := c.Run(t.Context(), shop, io.Discard)
 	if err != nil {
@@ -136,10 +136,10 @@ func TestLedger_ReservedSaleBalances(t *testing.T) {
 func TestLedger_DeclinedOrderIsSoldToAnotherShopper(t *testing.T) {
 	shop, g := reservedShop(t, 40), holdingBack(40)
 	r := sellReserved(t, shop, g, g.front(t, shop, never), 40, long)
-	if r.Err() != nil || r.Shop.Orders != 39 || r.OtherAnswer != 1 ||
+	if r.Err() != nil || r.Shop.Orders != 39 || r.Home[load.Rejected] != 1 ||
 		*r.Ledger != (load.Ledger{Total: 40, Sold: 39, Free: 1, Released: 1}) {
-		t.Errorf("%v; orders %d, turned away %d, ledger %+v; want 39, 1 and 1 free", r.Err(), r.Shop.Orders, r.OtherAnswer,
-			*r.Ledger)
+		t.Errorf("%v; orders %d, turned away %d, ledger %+v; want 39, 1 and 1 free", r.Err(), r.Shop.Orders,
+			r.Home[load.Rejected], *r.Ledger)
 	}
 }
 
@@ -166,10 +166,11 @@ func TestShopper_UnknownOutcomeIsNoSecondOrder(t *testing.T) {
 	r := sellReserved(t, shop, g, front, 10, long)
 	close(stop)
 	<-resolved
-	if r.Err() != nil || r.Unknown != 10 || r.HadOne != 10 || r.Asked < 20 || r.Shop.Orders != 10 || r.Shop.Again != 0 {
+	if r.Err() != nil || load.Sum(r.Unknown) != 10 || r.Home[load.HadOne] != 10 || r.Requests < 20 ||
+		r.Shop.Orders != 10 || r.Shop.Again != 0 {
 		t.Errorf("%v; unknown %d, had one %d, asked %d, orders %d, again %d; want 10 each, asked 20 times and more, none "+
 			"again",
-			r.Err(), r.Unknown, r.HadOne, r.Asked, r.Shop.Orders, r.Shop.Again)
+			r.Err(), load.Sum(r.Unknown), r.Home[load.HadOne], r.Requests, r.Shop.Orders, r.Shop.Again)
 	}
 }
 
@@ -188,7 +189,7 @@ func TestLedger_SaleEndsWhenNothingIsHeldAnyMore(t *testing.T) {
 	front := inFront(t, shop, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		reject(w, http.StatusConflict, "sold_out")
 	})
-	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 1, Spread: time.Millisecond, GiveUpAfter: long,
+	r, err := Crowd{Front: front, Shoppers: 1, Spread: time.Millisecond, GiveUpAfter: long,
 		Ledger: decidedLate}.Run(t.Context(), shop, io.Discard)
 	if err != nil || r.Err() != nil || r.Ledger.Held != 0 {
 		t.Errorf("%v, %v, ledger %+v", err, r.Err(), r.Ledger)
@@ -199,8 +200,8 @@ func TestLedger_UnitThatStaysHeldIsNamed(t *testing.T) {
 	shop, g := reservedShop(t, 3), holdingBack(3)
 	front := g.front(t, shop, func(string) bool { return true }) // and no resolver runs
 	r := sellReserved(t, shop, g, front, 3, 2*time.Second)
-	if r.Err() == nil || !strings.Contains(r.Err().Error(), "units are still held") || r.GaveUp != 3 {
-		t.Errorf("gave up %d, %v", r.GaveUp, r.Err())
+	if r.Err() == nil || !strings.Contains(r.Err().Error(), "units are still held") || r.Home[load.GaveUp] != 3 {
+		t.Errorf("gave up %d, %v", r.Home[load.GaveUp], r.Err())
 	}
 	if strings.Contains(r.String(), "ledger balances") || !strings.Contains(r.String(), "BROKEN: balance") {
 		t.Errorf("the report says otherwise:\n%s", r)
@@ -211,7 +212,7 @@ func TestLedger_InterruptedSaleMayLeaveUnitsHeld(t *testing.T) {
 	shop, g := reservedShop(t, 3), holdingBack(3)
 	ctx, interrupt := context.WithCancel(t.Context())
 	front := g.front(t, shop, func(string) bool { interrupt(); return true })
-	r, err := Crowd{Front: front, SKU: "1001", Shoppers: 3, Spread: time.Millisecond, GiveUpAfter: long,
+	r, err := Crowd{Front: front, Shoppers: 3, Spread: time.Millisecond, GiveUpAfter: long,
 		Ledger: g.read}.Run(ctx, shop, io.Discard)
 	if err != nil || !r.Interrupted || r.Err() != nil {
 		t.Errorf("%v, interrupted %v, %v", err, r.Interrupted, r.Err())
@@ -256,7 +257,7 @@ func through(t *testing.T, w http.ResponseWriter, r *http.Request, addr string) 
 // balanced is a report of a reserved sale in which everything adds up.
 func balanced() Report {
 	r := sound()
-	r.Shop.Units, r.Shop.Orders, r.Bought, r.GaveUp = 110, 104, 103, 4
+	r.Shop.Units, r.Shop.Orders, r.Home[load.Bought], r.Home[load.GaveUp] = 110, 104, 103, 4
 	r.Ledger = &load.Ledger{Total: 110, Free: 6, Sold: 104, Released: 2, Resolved: 3}
 	return r
 }

@@ -68,7 +68,7 @@ func open(t *testing.T, o load.ShopOptions) *load.Shop {
 // sell lets so many shoppers at the front, all within 50 ms.
 func sell(t *testing.T, shop *load.Shop, front string, shoppers int, patience time.Duration) Report {
 	t.Helper()
-	c := Crowd{Front: front, SKU: "1001", Shoppers: shoppers, Spread: 50 * time.Millisecond, GiveUpAfter: patience}
+	c := Crowd{Front: front, Shoppers: shoppers, Spread: 50 * time.Millisecond, GiveUpAfter: patience}
 	r, err := c.Run(t.Context(), shop, io.Discard)
 	if err != nil {
 		t.Fatal(err)

@@ -14,23 +14,8 @@ type Report struct {
 	Took        time.Duration
 	Waits       bool // orders wait in the gateway until the shop has room
 
-	// People. Shoppers is the sum of the others once everybody has gone home.
 	Shoppers    int64
-	Bought      int64 // were told their order
-	SoldOut     int64 // were told that nothing is left
-	HadOne      int64 // were told that they had bought before: by a press whose answer never came, or told nothing
-	OtherAnswer int64 // had another final answer
-	GaveUp      int64 // were still waiting or trying when time was up
-
-	// Presses. Asked is the sum of the others once everybody has gone home.
-	Asked      int64
-	Admitted   int64            // answered by the shop
-	Overloaded int64            // of these, with 500 and above
-	Rejected   map[string]int64 // answered by Sluice in its place, by X-Sluice-Reason; "other" for what is none
-	Accepted   int64            // answered by Sluice with 202: the order waits until it is delivered
-	Unknown    int64            // answered by Sluice: the outcome of the order is not known
-	Broken     int64            // no connection, or one that broke
-	Unanswered int64            // no answer before time was up
+	load.Counts // what they did and heard; Requests are presses of the button
 
 	Answer load.Times // presses that were answered, from sending to the whole answer; all of it on one machine
 
@@ -42,25 +27,21 @@ type Report struct {
 	Room   *RoomReport
 }
 
-// RejectedInAll is the sum over all reasons.
-func (r Report) RejectedInAll() (n int64) {
-	for _, one := range r.Rejected {
-		n += one
-	}
-	return n
-}
-
 // Failed counts the presses without an answer that tells what happened.
-func (r Report) Failed() int64 { return r.Unknown + r.Broken + r.Unanswered + r.Overloaded }
+func (r Report) Failed() int64 { return load.Sum(r.Unknown) + r.Broken + r.Unanswered + r.Overloaded }
 
 // trying is how many shoppers have not gone home yet.
 func (r Report) trying() int64 {
-	return r.Shoppers - r.Bought - r.SoldOut - r.HadOne - r.OtherAnswer - r.GaveUp
+	left := r.Shoppers
+	for _, n := range r.Home {
+		left -= n
+	}
+	return left
 }
 
 // underWay is how many presses have neither an answer nor failed yet.
 func (r Report) underWay() int64 {
-	return r.Asked - r.Admitted - r.Accepted - r.RejectedInAll() - r.Unknown - r.Broken - r.Unanswered
+	return r.Requests - r.Admitted - r.Accepted - load.Sum(r.Rejected) - load.Sum(r.Unknown) - r.Broken - r.Unanswered
 }
 
 // Err names every promise that the sale broke, nil if there is none: a unit sold twice, a shopper who got two, an
@@ -74,7 +55,7 @@ func (r Report) Err() error {
 	complain(shop.Twice != 0, "sold twice: %d shoppers have more than one order", shop.Twice)
 	complain(r.Shop.Remade != 0, "made twice: %d orders came to the shop again when it had them", r.Shop.Remade)
 	complain(!r.Waits && r.Shop.Again != 0, "sent twice: %d orders came to the shop more than once", r.Shop.Again)
-	told := r.Bought + r.HadOne
+	told := r.Home[load.Bought] + r.Home[load.HadOne]
 	complain(told > r.Shop.Orders, "lost orders: %d shoppers were told that they bought, the shop knows %d orders", told,
 		r.Shop.Orders)
 	if l := r.Ledger; l != nil {
@@ -86,8 +67,8 @@ func (r Report) Err() error {
 		r.Room.check(complain, r.Interrupted)
 	}
 	complain(r.Room == nil && r.underWay() != 0,
-		"count presses: asked %d, but admitted %d + accepted %d + rejected %d + failed %d", r.Asked, r.Admitted, r.Accepted,
-		r.RejectedInAll(), r.Failed())
+		"count presses: asked %d, but admitted %d + accepted %d + rejected %d + failed %d", r.Requests, r.Admitted,
+		r.Accepted, load.Sum(r.Rejected), r.Failed())
 	complain(r.trying() != 0, "count shoppers: %d of %d are not accounted for", r.trying(), r.Shoppers)
 	return broken.Err()
 }

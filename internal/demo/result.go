@@ -6,44 +6,42 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sluice/internal/load"
 )
 
 // row is one line of the result.
 type row struct{ label, value string }
 
-// rows are the lines of a result.
-func (r Report) rows() []row {
-	return []row{
-		{"bought one", count(r.Bought + r.HadOne)},
-		{"were told \"sold out\"", count(r.SoldOut)},
-		{"had another final answer", count(r.OtherAnswer)},
-		{"had no answer at the end", count(r.GaveUp)},
-		{"presses of the button", count(r.Asked)},
-		{"  rejected by Sluice", count(r.RejectedInAll())},
-		{"  failed", count(r.Failed())},
-		{"orders in the shop", fmt.Sprintf("%s of %s", count(r.totals().Orders), count(r.Shop.Units))},
-		{"  oversold", count(r.totals().Oversold)},
-		{"most requests in the shop", count(r.Shop.PeakInFlight)},
-		{"time to an answer, p99", r.answerTime()},
+// rows are the lines of a result; queue tells that one of the sales beside it has orders wait.
+func (r Report) rows(queue bool) []row {
+	bought := "bought one"
+	if queue {
+		bought = "bought, and have the answer"
 	}
+	rows := []row{
+		{bought, count(r.Home[load.Bought] + r.Home[load.HadOne])},
+		{"were told \"sold out\"", count(r.Home[load.SoldOut])},
+		{"had another final answer", count(r.Home[load.Rejected])},
+		{"had no answer at the end", count(r.Home[load.GaveUp])},
+		{"presses of the button", count(r.Requests)},
+	}
+	rejected := row{"  rejected by Sluice", count(load.Sum(r.Rejected))}
+	answer := row{"time to an answer, p99", r.answerTime()}
+	if queue {
+		return append(rows, row{"  accepted to wait", count(r.Accepted)}, rejected, r.orders(),
+			row{"  oversold, made twice", fmt.Sprintf("%s, %s", count(r.totals().Oversold), count(r.Shop.Remade))},
+			row{"half of the buyers sure in", millis(r.Sure.P50)}, answer)
+	}
+	return append(rows, rejected, row{"  failed", count(r.Failed())}, r.orders(), r.oversold(),
+		row{"most requests in the shop", count(r.Shop.PeakInFlight)}, answer)
 }
 
-// rowsOfQueue are the lines where one of the sales has orders wait.
-func (r Report) rowsOfQueue() []row {
-	return []row{
-		{"bought, and have the answer", count(r.Bought + r.HadOne)},
-		{"were told \"sold out\"", count(r.SoldOut)},
-		{"had another final answer", count(r.OtherAnswer)},
-		{"had no answer at the end", count(r.GaveUp)},
-		{"presses of the button", count(r.Asked)},
-		{"  accepted to wait", count(r.Accepted)},
-		{"  rejected by Sluice", count(r.RejectedInAll())},
-		{"orders in the shop", fmt.Sprintf("%s of %s", count(r.totals().Orders), count(r.Shop.Units))},
-		{"  oversold, made twice", fmt.Sprintf("%s, %s", count(r.totals().Oversold), count(r.Shop.Remade))},
-		{"half of the buyers sure in", millis(r.Sure.P50)},
-		{"time to an answer, p99", r.answerTime()},
-	}
+func (r Report) orders() row {
+	return row{"orders in the shop", fmt.Sprintf("%s of %s", count(r.totals().Orders), count(r.Shop.Units))}
 }
+
+func (r Report) oversold() row { return row{"  oversold", count(r.totals().Oversold)} }
 
 // rowsOfRoom are the lines of a sale with a waiting room.
 func (r Report) rowsOfRoom() []row {
@@ -60,8 +58,7 @@ func (r Report) rowsOfRoom() []row {
 		{"  found nothing left", count(m.Nothing)},
 		{"  went home otherwise", count(m.Called - m.Bought - m.Absent - m.Nothing)},
 		{"were told of the end", count(m.Over)},
-		{"orders in the shop", fmt.Sprintf("%s of %s", count(r.totals().Orders), count(r.Shop.Units))},
-		{"  oversold", count(r.totals().Oversold)},
+		r.orders(), r.oversold(),
 		{"calls while none was free", count(m.Unjust)},
 	}
 }
@@ -100,12 +97,10 @@ func writeResults(w io.Writer, all ...Report) error {
 		}
 		b.WriteByte('\n')
 	}
-	queue, rows := slices.ContainsFunc(all, func(r Report) bool { return r.Waits }), Report.rows
-	switch {
-	case all[0].Room != nil:
+	queue := slices.ContainsFunc(all, func(r Report) bool { return r.Waits })
+	rows := func(r Report) []row { return r.rows(queue) }
+	if all[0].Room != nil {
 		rows = Report.rowsOfRoom
-	case queue:
-		rows = Report.rowsOfQueue
 	}
 	line(count(all[0].Shoppers)+" shoppers", func(r Report) string { return r.title(queue) + ", " + seconds(r.Took) })
 	for i, one := range rows(all[0]) {
@@ -157,8 +152,8 @@ func follow(out io.Writer, gone <-chan struct{}, read func() Report) {
 				room = fmt.Sprintf("%-11s  %s places, ", r.Room.Phase, count(r.Room.Joined))
 			}
 			fmt.Fprintf(out, "%6s  %s%s of %s sold, %s oversold, %s presses, %s rejected, %s failed, %s in the shop\n",
-				seconds(r.Took), room, count(r.Shop.Orders), count(r.Shop.Units), count(r.Shop.Oversold), count(r.Asked),
-				count(r.RejectedInAll()), count(r.Failed()), count(r.Shop.UnderWay))
+				seconds(r.Took), room, count(r.Shop.Orders), count(r.Shop.Units), count(r.Shop.Oversold), count(r.Requests),
+				count(load.Sum(r.Rejected)), count(r.Failed()), count(r.Shop.UnderWay))
 		case <-gone:
 			return
 		}

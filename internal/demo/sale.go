@@ -67,11 +67,6 @@ func (d *Options) Check() error {
 	return nil
 }
 
-const (
-	demoSKU  = SKU
-	demoName = "demo" // of the shop, as demoConfig says
-)
-
 // Run holds the sale and prints what happens, until it is over or ctx ends.
 func (d *Options) Run(ctx context.Context) error {
 	switch {
@@ -127,7 +122,7 @@ func (d *Options) sale(ctx context.Context, withGate bool) (Report, error) {
 		return Report{}, err
 	}
 	defer shop.Close()
-	crowd := Crowd{Front: shop.Addr(), SKU: demoSKU, Shoppers: d.Shoppers, GiveUpAfter: d.GiveUpAfter, Waits: d.Queue}
+	crowd := Crowd{Front: shop.Addr(), Shoppers: d.Shoppers, GiveUpAfter: d.GiveUpAfter, Waits: d.Queue}
 	if withGate {
 		var g *demoGate
 		if g, crowd.Front, err = d.openGate(shop, units, ""); err != nil {

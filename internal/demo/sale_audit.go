@@ -14,11 +14,11 @@ const auditTime = 30 * time.Second
 func (d *Options) audit(ctx context.Context, store *ledger.Store, orders map[string]string) (
 	*Audit, error,
 ) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
+	defer cancel()
 	if d.Audit != nil {
 		return d.Audit(ctx, store, orders)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
-	defer cancel()
 	return AuditRecords(ctx, store, orders)
 }
 
@@ -27,12 +27,12 @@ func (d *Options) audit(ctx context.Context, store *ledger.Store, orders map[str
 func AuditRecords(ctx context.Context, store *ledger.Store, orders map[string]string) (
 	*Audit, error,
 ) {
-	stock, _, err := store.ReadStock(ctx, demoSKU)
+	stock, _, err := store.ReadStock(ctx, SKU)
 	if err != nil {
 		return nil, err
 	}
 	sold := make(map[string]int64) // units by serial; a record may be read twice
-	err = store.Records(ctx, demoSKU, func(r ledger.Record) bool {
+	err = store.Records(ctx, SKU, func(r ledger.Record) bool {
 		if r.Status == ledger.StatusSold {
 			sold[r.Serial] = r.Quantity
 		}

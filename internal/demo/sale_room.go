@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"sluice/gateway/stores"
+	"sluice/internal/load"
 	"sluice/room"
 )
 
@@ -53,11 +52,15 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	addr, stop, err := startRedis(ctx, folder)
-	if err != nil {
-		return err
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		return errors.New("--room: instances share a waiting room through Redis, and there is no redis-server in PATH; " +
+			"install it")
 	}
-	defer stop()
+	redis, addr, err := load.StartRedis(ctx, folder, "--maxmemory-policy", "noeviction")
+	if err != nil {
+		return fmt.Errorf("--room: %w", err)
+	}
+	defer redis.Stop()
 	shop, err := OpenShop(demoStock{}.shopOptions(d))
 	if err != nil {
 		return err
@@ -81,8 +84,8 @@ func (d *Options) inRoom(ctx context.Context) (err error) {
 	d.introduce(shop, g, "reserve", front)
 	fmt.Printf("room   http://%s/.sluice/room/demo/me\ncrowd  %d people, who join within %s; then the draw is made\n\n",
 		front, d.Shoppers, roomOpens)
-	crowd := Crowd{Front: front, SKU: demoSKU, Shoppers: d.Shoppers, GiveUpAfter: d.GiveUpAfter,
-		Ledger: booksOf(books, g.Orders()), Room: &Room{Name: "demo", Starts: starts, Verify: verifyPlace}}
+	crowd := Crowd{Front: front, Shoppers: d.Shoppers, GiveUpAfter: d.GiveUpAfter,
+		Ledger: booksOf(books, g.Orders()), Room: &Room{Name: "demo", Starts: starts}}
 	r, err := crowd.Run(ctx, shop, os.Stdout)
 	if err == nil {
 		r.Audit, err = d.audit(ctx, books, shop.Orders())
@@ -102,11 +105,11 @@ func (d *Options) roomText(folder, redis string, starts time.Time) (string, erro
 	}
 	text := strings.NewReplacer(`source = "memory"`, `source = "redis"`,
 		`user = "$cookie_uid"`, "user = \"$cookie_uid\"\nroom = \"demo\"").Replace(demoConfig)
-	return text + fmt.Sprintf(roomConfig, key, redis, demoSKU, starts.Format(time.RFC3339Nano),
-		starts.Add(time.Hour).Format(time.RFC3339Nano), demoSKU, d.Units), nil
+	return text + fmt.Sprintf(roomConfig, key, redis, SKU, starts.Format(time.RFC3339Nano),
+		starts.Add(time.Hour).Format(time.RFC3339Nano), SKU, d.Units), nil
 }
 
-// verifyPlace computes from the published record alone when a user was called.
+// verifyPlace computes from the published record alone when a user was called, in Unix ms; 0 = the user was not.
 func verifyPlace(record []byte, user string) (calledAt int64, err error) {
 	var rec room.Record
 	if err := json.Unmarshal(record, &rec); err != nil {
@@ -114,49 +117,4 @@ func verifyPlace(record []byte, user string) (calledAt int64, err error) {
 	}
 	v, err := rec.Verify(user)
 	return v.CalledAt, err
-}
-
-// startRedis runs a redis-server that keeps nothing, until stop is called.
-func startRedis(ctx context.Context, folder string) (addr string, stop func(), err error) {
-	binary, err := exec.LookPath("redis-server")
-	if err != nil {
-		return "", nil, errors.New("--room: instances share a waiting room through Redis, and there is no redis-server in " +
-			"PATH; install it")
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	addr = free.Addr().String()
-	_, port, _ := net.SplitHostPort(addr)
-	free.Close()
-	cmd := exec.CommandContext(ctx, binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-		"--dir", folder, "--maxmemory-policy", "noeviction")
-	if err := cmd.Start(); err != nil {
-		return "", nil, fmt.Errorf("--room: %w", err)
-	}
-	stop = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
-	for range 100 { // 5 s
-		if answersPing(addr) {
-			return addr, stop, nil
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	stop()
-	return "", nil, fmt.Errorf("--room: redis-server at %s does not answer", addr)
-}
-
-func answersPing(addr string) bool {
-	c, err := net.DialTimeout("tcp", addr, time.Second)
-	if err != nil {
-		return false
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(time.Second))
-	reply := make([]byte, len("+PONG"))
-	if _, err := c.Write([]byte("PING\r\n")); err != nil {
-		return false
-	}
-	_, err = io.ReadFull(c, reply)
-	return err == nil && string(reply) == "+PONG"
 }

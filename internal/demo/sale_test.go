@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/adminclient"
 )
 
 func TestSale_DemoNamesAnAddressThatCanBeOpened(t *testing.T) {
@@ -15,7 +17,7 @@ func TestSale_DemoNamesAnAddressThatCanBeOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer ln.Close()
-		at := reachable(ln.Addr())
+		at := adminclient.LocalAddress(ln.Addr().String())
 		if !strings.HasPrefix(at, want) {
 			t.Errorf("%s is said to be at %s", listen, at)
 		}

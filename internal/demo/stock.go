@@ -28,14 +28,14 @@ func newDemoStock(ctx context.Context, reserve bool, units int64) (s demoStock, 
 	s.memory = embedredis.Start()
 	if reserve {
 		c := config.Default()
-		c.Name = demoName
+		c.Name = "demo" // as demoConfig says
 		s.Ledger, err = stores.MemoryLedger(s.memory, c, true, slog.New(slog.DiscardHandler))
 		if err == nil {
-			_, err = s.Ledger.SetTotal(ctx, demoSKU, units, 1)
+			_, err = s.Ledger.SetTotal(ctx, SKU, units, 1)
 		}
 	} else {
 		s.Shop = &shopStock{redis.NewClient(&redis.Options{Addr: "memory", Dialer: s.memory.Dial, MaxRetries: -1})}
-		err = s.Shop.client.Set(ctx, shopKey(demoSKU), units, 0).Err()
+		err = s.Shop.client.Set(ctx, shopKey(SKU), units, 0).Err()
 	}
 	if err != nil {
 		s.close()
@@ -68,7 +68,7 @@ return 1`)
 
 // take takes a unit; one that is away has none.
 func (s *shopStock) take(ctx context.Context) (bool, error) {
-	sold, err := sellScript.Run(ctx, s.client, []string{shopKey(demoSKU)}).Int()
+	sold, err := sellScript.Run(ctx, s.client, []string{shopKey(SKU)}).Int()
 	return err == nil && sold == 1, nil
 }
 
@@ -103,7 +103,7 @@ func booksOf(store *ledger.Store, orders prometheus.Collector) func() load.Ledge
 	counted := prometheus.NewRegistry()
 	counted.MustRegister(orders)
 	return func() load.Ledger {
-		now, _, err := store.ReadStock(context.Background(), demoSKU)
+		now, _, err := store.ReadStock(context.Background(), SKU)
 		if err != nil {
 			return load.Ledger{}
 		}

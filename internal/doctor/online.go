@@ -50,8 +50,8 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 	}
 	if !c.UsesLedger() {
 		o.OK("redis", "%s answers", strings.Join(c.Stock.Redis.Addresses, " "))
-		o.checkServers(ctx, c, way)
 	}
+	o.checkServers(ctx, c, way)
 	o.tryServer(ctx, c, way)
 	if len(c.Stock.Redis.Replicas) > 0 {
 		o.tryReplicas(ctx, c, r)
@@ -63,13 +63,13 @@ func tryStock(ctx context.Context, o *Report, c *config.Config) error {
 		o.tryLayout(ctx, c, r, way, named)
 	}
 	if c.UsesLedger() {
-		return o.tryLedgers(ctx, c, way, named)
+		return o.tryLedgers(ctx, c, named)
 	}
 	return nil
 }
 
 // tryLedgers wants a Redis that never throws a ledger away, and a ledger for each SKU.
-func (o *Report) tryLedgers(ctx context.Context, c *config.Config, way *redisconn.Client, skus []string) error {
+func (o *Report) tryLedgers(ctx context.Context, c *config.Config, skus []string) error {
 	r, err := stores.OpenLedger(c, true, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
@@ -84,7 +84,6 @@ func (o *Report) tryLedgers(ctx context.Context, c *config.Config, way *rediscon
 		o.Fail("redis", "%v; %s", err, redisconn.Remedy(err))
 		return nil
 	}
-	o.checkServers(ctx, c, way)
 	l := stores.NewLedgers(c, r, nil)
 	if len(skus) == 0 {
 		o.TryAnyLedger(ctx, c, l)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -31,24 +32,43 @@ func quietly(o redisconn.Options) redisconn.Options {
 	return o
 }
 
-// tryServer looks at the Redis itself: what it is, whether it keeps what it has said, what this user may do.
+// tryServer looks at the Redis itself: whether it keeps what it has said, what this user may do.
 func (o *Report) tryServer(ctx context.Context, c *config.Config, way *redisconn.Client) {
-	topology, _ := way.Topology(ctx) // who cannot tell is told of by what follows
 	_ = way.Do(ctx, func(ctx context.Context, r *redis.Client) error {
-		alone := topology != redisconn.Cluster // of a cluster each server is told of by itself
-		if alone {
-			o.checkVersion(ctx, c, r)
-		}
 		o.checkClock(ctx, r)
 		if c.UsesLedger() {
 			o.checkPersistence(ctx, r)
-			if alone {
-				o.checkReplicas(ctx, c, r)
-			}
 			o.tryRights(ctx, stores.Name(c), r)
 		}
 		return nil
 	}, func(error) error { return nil })
+}
+
+// checkServers says what Redis is, and of each server that takes writes what would keep orders from it, or lose them in
+// a fail-over.
+func (o *Report) checkServers(ctx context.Context, c *config.Config, way *redisconn.Client) {
+	topology, err := way.Topology(ctx)
+	var servers []redisconn.Route
+	if err == nil {
+		servers, err = way.Servers(ctx)
+	}
+	if err != nil {
+		o.Fail("redis", "%v", err)
+		return
+	}
+	switch topology {
+	case redisconn.Sentinel:
+		o.OK("redis", "it is a master behind sentinels")
+	case redisconn.Cluster:
+		o.OK("redis", "it is a cluster, with %d taking writes", len(servers))
+	}
+	for _, one := range servers {
+		at := cmp.Or(one.Address(), "the master")
+		err := one.Do(ctx, func(ctx context.Context, r *redis.Client) error { return o.checkServer(ctx, c, r, at) }, nil)
+		if err != nil {
+			o.Fail("redis", "%s: %v", at, err)
+		}
+	}
 }
 
 // section reads a section of INFO, or the usual ones; nil where Redis does not tell.
@@ -66,23 +86,35 @@ func section(ctx context.Context, r *redis.Client, name ...string) (map[string]s
 	return all, nil
 }
 
-func (o *Report) checkVersion(ctx context.Context, c *config.Config, r *redis.Client) {
-	info, _ := section(ctx, r, "server")
-	version := info["redis_version"]
-	if version == "" {
-		o.Warn("version", "redis does not tell its version: INFO is denied; allow it: ACL SETUSER … +info, so that a "+
-			"restart is noticed at once")
-		return
+// checkServer judges the server at an address.
+func (o *Report) checkServer(ctx context.Context, c *config.Config, r *redis.Client, at string) error {
+	info, err := section(ctx, r)
+	switch {
+	case err != nil && !redis.HasErrorPrefix(err, "NOPERM"):
+		return err
+	case info["redis_version"] == "":
+		o.Warn("version", "%s does not tell its version and its replicas: INFO is denied; allow it: ACL SETUSER … +info, so "+
+			"that a restart is noticed at once", at)
+		return nil
 	}
-	name := "redis"
+	version := "redis " + info["redis_version"]
 	if v := info["valkey_version"]; v != "" {
-		name = "valkey " + v + ", as redis"
+		version = "valkey " + v + ", as " + version
 	}
-	if c.UsesLedger() && older(version, 6, 2) {
-		o.Fail("version", "%s %s is too old for ledgers, which need 6.2; upgrade it", name, version)
-		return
+	if info["role"] == "slave" {
+		o.Fail("replicas", "%s is a replica of %s:%s, which takes no orders; write its master into stock.redis.addresses", at,
+			info["master_host"], info["master_port"])
+		return nil
 	}
-	o.OK("version", "%s %s, %s", name, version, info["redis_mode"])
+	if c.UsesLedger() && older(info["redis_version"], 6, 2) {
+		o.Fail("version", "%s is %s, too old for ledgers, which need 6.2; upgrade it", at, version)
+	} else {
+		o.OK("version", "%s answers as %s", at, version)
+	}
+	if c.UsesLedger() {
+		o.checkReplicas(ctx, c, r, at, info["connected_slaves"])
+	}
+	return nil
 }
 
 // older reports whether a version is before major.minor. What cannot be read is not.
@@ -146,28 +178,18 @@ func (o *Report) checkPersistence(ctx context.Context, r *redis.Client) {
 }
 
 // checkReplicas holds the replicas against wait_replicas, and looks for what keeps a master that was left from selling.
-func (o *Report) checkReplicas(ctx context.Context, c *config.Config, r *redis.Client) {
-	info, _ := section(ctx, r, "replication")
-	replicas, _ := strconv.Atoi(info["connected_slaves"])
-	wanted := c.Stock.Redis.WaitReplicas
-	switch {
-	case info == nil:
-		o.Warn("replicas", "redis does not tell its replicas; allow it: ACL SETUSER … +info")
-		return
-	case info["role"] == "slave":
-		o.Fail("replicas", "this is a replica of %s:%s, which takes no orders; write its master into stock.redis.addresses",
-			info["master_host"], info["master_port"])
-		return
-	case replicas < wanted:
-		o.Fail("replicas", "%d are connected, and stock.redis.wait_replicas wants %d: nothing would be sold; start them, "+
-			"or lower it", replicas, wanted)
+func (o *Report) checkReplicas(ctx context.Context, c *config.Config, r *redis.Client, at, connected string) {
+	replicas, _ := strconv.Atoi(connected)
+	if wanted := c.Stock.Redis.WaitReplicas; replicas < wanted {
+		o.Fail("replicas", "%s has %d replicas, and stock.redis.wait_replicas is %d: nothing would be sold; start them, or "+
+			"lower it", at, replicas, wanted)
 		return
 	}
-	o.OK("replicas", "%d connected, %d waited for", replicas, wanted)
+	o.OK("replicas", "%s has %d replicas, %d waited for", at, replicas, c.Stock.Redis.WaitReplicas)
 	least, err := r.ConfigGet(ctx, "min-replicas-to-write").Result()
 	if err == nil && replicas > 0 && least["min-replicas-to-write"] == "0" {
-		o.Warn("replicas", "a master that its replicas have left goes on taking orders; redis-cli CONFIG SET "+
-			"min-replicas-to-write 1, CONFIG SET min-replicas-max-lag 10, then CONFIG REWRITE")
+		o.Warn("replicas", "%s goes on taking orders when its replicas have left it; redis-cli CONFIG SET "+
+			"min-replicas-to-write 1, CONFIG SET min-replicas-max-lag 10, then CONFIG REWRITE", at)
 	}
 }
 

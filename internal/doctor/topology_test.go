@@ -29,15 +29,23 @@ func TestTopology_OnlineCheckTellsWhatRedisIsAndWhatWouldLoseOrders(t *testing.T
 	c := storetest.Reserving(w.Servers[0].Addr)
 	c.Stock.Redis.Addresses = w.Addrs()
 	text, _ := tried(t, c)
-	contains(t, text, "ok   redis     it is a master behind sentinels", "ok   replicas  2 connected",
+	contains(t, text, "ok   redis     it is a master behind sentinels", "ok   replicas  the master has 2 replicas",
 		"min-replicas-to-write 1")
 	c.Stock.Redis.WaitReplicas = 3
 	if text, failed := tried(t, c); !failed {
 		t.Errorf("more replicas are waited for than there are: %s", text)
 	}
 	c = storetest.Reserving(w.Servers[1].Addr)
-	if text, failed := tried(t, c); !failed || !strings.Contains(text, "this is a replica of") {
+	if text, failed := tried(t, c); !failed || !strings.Contains(text, "is a replica of") {
 		t.Errorf("a replica is taken for a master: %s", text)
+	}
+	cluster := redistest.Cluster(t, 3)
+	c = storetest.Reserving(cluster.Addrs()...)
+	c.Stock.Redis.WaitReplicas = 1
+	text, _ = tried(t, c)
+	contains(t, text, "ok   redis     it is a cluster, with 3 taking writes")
+	for _, at := range cluster.Addrs() {
+		contains(t, text, "ok   version   "+at+" answers as redis ", "FAIL replicas  "+at+" has 0 replicas, and ")
 	}
 }
 

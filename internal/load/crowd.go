@@ -63,7 +63,15 @@ type Counts struct {
 	Ended      int64         // of those accepted, without an order in the end
 	Lookups    int64         // requests that asked what became of an order
 	Room       RoomCounts
-	Home       [numEndings]int64
+	Home       [numEndings]int64 // shoppers, by how they went home
+}
+
+// Sum is that of all counts.
+func Sum(counts map[string]int64) (n int64) {
+	for _, one := range counts {
+		n += one
+	}
+	return n
 }
 
 // visit is what a shopper comes for at one time: to order, to ask for the state of the order, or to wait in the room.
@@ -147,9 +155,12 @@ func New(p Plan) (*Crowd, error) {
 	if len(p.Arrivals) == 0 || p.Connections < 1 {
 		return nil, errors.New("a crowd needs shoppers and connections")
 	}
-	f, err := p.Order.compile(p.Room)
-	if err != nil {
-		return nil, err
+	var f form
+	if p.Request == nil {
+		var err error
+		if f, err = p.Order.compile(p.Room); err != nil {
+			return nil, err
+		}
 	}
 	length := slices.Max(p.Arrivals) + p.GiveUpAfter
 	c := &Crowd{

@@ -11,7 +11,7 @@ func TestCrowd_EveryArrivalIsOnTheCalendar(t *testing.T) {
 	for i := range arrivals {
 		arrivals[i] = time.Duration(i) * 61 * time.Millisecond
 	}
-	c, err := New(Plan{Arrivals: arrivals, GiveUpAfter: time.Millisecond, Connections: 1})
+	c, err := New(Plan{Order: Order{Match: "/"}, Arrivals: arrivals, GiveUpAfter: time.Millisecond, Connections: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

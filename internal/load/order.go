@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sluice/proxy/param"
+	"sluice/proxy/route"
 )
 
 // Order says how an order of one SKU looks, in the words of the gate's configuration.
@@ -38,35 +42,35 @@ const (
 	own    = "\x01"
 )
 
-var variables = regexp.MustCompile(`\$\(?(path|arg|cookie|http|form|json)_([A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*)`)
+// sources are the places of a request that a crowd fills, by kind of variable.
+var sources = map[param.Kind]string{param.Path: "path", param.Query: "arg", param.Cookie: "cookie",
+	param.Header: "http", param.Form: "form", param.JSON: "json"}
 
-// quoted are variables whose names have other letters: $form("order[sku]"), $(cookie_connect.sid). No key of JSON does.
-var quoted = regexp.MustCompile(`\$\(?(?:(arg|cookie|http|header|form)\((?:"([^"]*)"|'([^']*)')\)` +
-	`|\((arg|cookie|http|form)_([^()"'$ ]+)\))`)
+// Fills reports a text that is one variable, which a crowd can fill, of a route that matches match.
+func Fills(text, match string) bool {
+	p, err := route.ParsePattern(match)
+	if err != nil {
+		return false
+	}
+	v, err := param.Compile(text, p.Names())
+	return err == nil && len(v.Parts()) == 1 && sources[v.Parts()[0].Kind()] != ""
+}
+
+// betweenKeys stands between the keys of a place in JSON.
+const betweenKeys = "\x00"
 
 // places are the values of a request by where they stand.
 type places map[string]map[string]string // source -> name -> value
 
-func (p places) set(text, value string) {
-	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
-		source, name := m[1]+m[4], m[2]+m[3]+m[5]
-		if source == "header" {
-			source = "http"
+// set puts a value wherever text has a variable that a crowd can fill. captures are the names in the route's pattern; a
+// text that names others is left out.
+func (p places) set(text, value string, captures []string) {
+	v, _ := param.Compile(text, captures)
+	for i := range v.Parts() {
+		part := &v.Parts()[i]
+		if source := sources[part.Kind()]; source != "" {
+			p.put(source, strings.Join(part.Names(), betweenKeys), value)
 		}
-		if m[4] == "http" {
-			name = strings.ReplaceAll(name, "_", "-")
-		}
-		p.put(source, name, value)
-	}
-	for _, m := range variables.FindAllStringSubmatch(quoted.ReplaceAllString(text, ""), -1) {
-		source, name := m[1], m[2]
-		if source != "json" {
-			name, _, _ = strings.Cut(name, ".")
-		}
-		if source == "http" {
-			name = strings.ReplaceAll(name, "_", "-")
-		}
-		p.put(source, name, value)
 	}
 }
 
@@ -84,30 +88,30 @@ func (p places) sorted(source string) []string { return slices.Sorted(maps.Keys(
 
 // compile makes the text of an order, and of requests at a waiting room.
 func (o Order) compile(room string) (form, error) {
+	match, err := route.ParsePattern(o.Match)
+	if err != nil {
+		return form{}, err
+	}
 	at, user := places{}, o.Names+own // who buys, and the key of the order
-	at.set(o.SKU, o.ID)
-	at.set(o.User, user)
-	at.set(o.Quantity, "1")
+	at.set(o.SKU, o.ID, match.Names())
+	at.set(o.User, user, match.Names())
+	at.set(o.Quantity, "1", match.Names())
 	for _, key := range o.Keys {
-		at.set(key, user)
+		at.set(key, user, match.Names())
 	}
 	if len(at["form"]) > 0 && len(at["json"]) > 0 {
 		return form{}, errors.New("an order has a form or JSON, and the configuration names both")
 	}
-	method, host, path := "POST", "shop", o.Match
-	if m, rest, ok := strings.Cut(path, " "); ok {
-		method, _, _ = strings.Cut(m, "|")
-		if path = strings.TrimLeft(rest, " "); slices.Contains(strings.Split(m, "|"), "POST") {
-			method = "POST"
-		}
+	method := "POST"
+	if all := match.Methods(); len(all) > 0 && !slices.Contains(all, method) {
+		method = all[0]
 	}
-	if slash := strings.IndexByte(path, '/'); slash > 0 {
-		host, path = path[:slash], path[slash:]
-	}
+	words := strings.Fields(o.Match)
+	host := cmp.Or(strings.TrimSuffix(words[len(words)-1], match.Path()), "shop")
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s%s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\nUser-Agent: "+
 		"sluice-crowd\r\nIdempotency-Key: %s\r\n",
-		method, at.path(path), at.query("arg", "?"), host, user)
+		method, at.path(match.Path()), at.query("arg", "?"), host, user)
 	b.WriteString(at.fields())
 	body, kind, err := at.body()
 	if err != nil {
@@ -120,16 +124,16 @@ func (o Order) compile(room string) (form, error) {
 		body)
 	head, tail, _ := bytes.Cut(b.Bytes(), []byte{2})
 	return form{
-		room: fmt.Appendf(nil, "/.sluice/room/%s/", room), waits: bytes.Split(o.waits(host, user), []byte(own)),
+		room: fmt.Appendf(nil, "/.sluice/room/%s/", room), waits: bytes.Split(o.waits(host, match), []byte(own)),
 		head: bytes.Split(head, []byte(own)), tail: bytes.Split(tail, []byte(own)),
 		looks: fmt.Appendf(nil, " HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\n%s: ", host, o.Address),
 	}, nil
 }
 
 // waits is what follows the place of a request at a waiting room, but for the address. It has the user alone.
-func (o Order) waits(host, user string) []byte {
+func (o Order) waits(host string, match route.Pattern) []byte {
 	at := places{}
-	at.set(o.User, user)
+	at.set(o.User, o.Names+own, match.Names())
 	return fmt.Appendf(nil, "%s HTTP/1.1\r\nHost: %s\r\nAccept: application/json\r\nContent-Length: 0\r\n%s%s: ",
 		at.query("arg", "?"), host, at.fields(), o.Address)
 }
@@ -180,8 +184,8 @@ func (p places) body() (text, kind string, err error) {
 	}
 	var tree any
 	for _, name := range p.sorted("json") {
-		if tree, err = grow(tree, strings.Split(name, "."), p["json"][name]); err != nil {
-			return "", "", fmt.Errorf("$json_%s: %w", name, err)
+		if tree, err = grow(tree, strings.Split(name, betweenKeys), p["json"][name]); err != nil {
+			return "", "", fmt.Errorf("$json_%s: %w", strings.ReplaceAll(name, betweenKeys, "."), err)
 		}
 	}
 	out, err := json.Marshal(tree)

@@ -77,6 +77,10 @@ func TestOrder_HasTheBodyThatIsReadOfIt(t *testing.T) {
 		tree.Items[1].N != 1 || tree.Who.ID != "loadtest-0000003" {
 		t.Errorf("%v: %s", err, body)
 	}
+	_, body = ask(t, Order{Match: "/buy", ID: "s", SKU: `$json("goods.id".sku)`, Quantity: "1", Address: "X"}, 3, 0)
+	if body != `{"goods.id":{"sku":"s"}}` {
+		t.Error(body)
+	}
 }
 
 func TestOrder_ThatCannotBeIsRejected(t *testing.T) {

@@ -48,6 +48,25 @@ func StartProcess(ctx context.Context, dir, name string, command ...string) (*Pr
 	return p, nil
 }
 
+// StartRedis starts a redis-server that keeps nothing on disk, with further arguments, and waits until it listens.
+func StartRedis(ctx context.Context, dir string, extra ...string) (p *Process, address string, err error) {
+	free, err := FreeAddresses(1)
+	if err != nil {
+		return nil, "", err
+	}
+	address = free[0]
+	host, port, _ := net.SplitHostPort(address)
+	command := []string{"redis-server", "--bind", host, "--port", port, "--dir", dir, "--save", "", "--appendonly", "no"}
+	if p, err = StartProcess(ctx, dir, "redis", append(command, extra...)...); err != nil {
+		return nil, "", err
+	}
+	if err := p.Listens(ctx, address); err != nil {
+		p.Stop()
+		return nil, "", err
+	}
+	return p, address, nil
+}
+
 // Stop ends the process and waits until it has gone; its workers go with it.
 func (p *Process) Stop() {
 	workers := p.PIDs()
@@ -133,14 +152,17 @@ func (p *Process) until(ctx context.Context, begin time.Time, so func() bool) (t
 	return 0, errors.New("start " + p.name + ": it does not answer: " + p.complaint())
 }
 
-// FreeAddress is an address of loopback that is free, below the ports that the kernel gives to dialers.
-func FreeAddress() (string, error) {
-	var err error
-	for range 100 {
-		var l net.Listener
-		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(22_000)))); err == nil {
-			return l.Addr().String(), l.Close()
+// FreeAddresses are n addresses of loopback that are free, below the ports that the kernel gives to dialers.
+func FreeAddresses(n int) (all []string, err error) {
+	for tries := 0; len(all) < n; tries++ {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(22_000))))
+		if err != nil && tries > 100 {
+			return nil, err
+		}
+		if err == nil {
+			defer l.Close() // when all are found: each is another one
+			all = append(all, l.Addr().String())
 		}
 	}
-	return "", err
+	return all, nil
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func TestCrowd_ShapesOfACrowd(t *testing.T) {
-	p := Plan{Buyers: 10_001, Shape: Ramp, Spread: time.Minute}
+	p := Crowd{Buyers: 10_001, Shape: Ramp, Spread: time.Minute}
 	all := p.arrivals()
 	if early, last := all[0], slices.Max(all); early > time.Second || last > time.Minute || last < 59*time.Second ||
 		all[5000] < 29*time.Second || all[5000] > 31*time.Second {
@@ -71,7 +71,8 @@ func runCrowd(t *testing.T, ctx context.Context, o load.ShopOptions, buyers int,
 	r, err := Run(ctx, Plan{
 		Front: through(t, shop, rejects), Order: load.Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
 			Address: "X-Forwarded-For"},
-		Buyers: buyers, Shape: Spike, Spread: 20 * time.Millisecond, GiveUpAfter: 30 * time.Second, Tries: 5, Connections: 32,
+		Crowd: Crowd{Buyers: buyers, Shape: Spike, Spread: 20 * time.Millisecond, GiveUpAfter: 30 * time.Second, Tries: 5,
+			Connections: 32},
 		Shop: shop, Gate: unseen{},
 	})
 	if err != nil {
@@ -153,8 +154,9 @@ func TestCrowd_EverybodyGoesHomeWhenPatienceEnds(t *testing.T) {
 	defer shop.Close()
 	r, err := Run(t.Context(), Plan{
 		Front: through(t, shop, nil), Order: load.Order{Match: "/{sku}", ID: "1", SKU: "$path_sku", User: "$cookie_uid",
-			Address: "X-Forwarded-For"}, Buyers: 200, Shape: Ramp, Spread: 100 * time.Millisecond,
-		GiveUpAfter: 900 * time.Millisecond, Tries: 1, Connections: 1, Shop: shop, Gate: unseen{},
+			Address: "X-Forwarded-For"}, Shop: shop, Gate: unseen{},
+		Crowd: Crowd{Buyers: 200, Shape: Ramp, Spread: 100 * time.Millisecond, GiveUpAfter: 900 * time.Millisecond, Tries: 1,
+			Connections: 1},
 	})
 	if err != nil || r.Requests > 20 || r.Buyer.GaveUp+r.Buyer.Bought != 200 {
 		t.Errorf("%d requests within a second, one after the other; %+v, %v", r.Requests, r.Buyer, err)
@@ -162,7 +164,7 @@ func TestCrowd_EverybodyGoesHomeWhenPatienceEnds(t *testing.T) {
 }
 
 func TestCrowd_EverybodyOfASlowSpikeComes(t *testing.T) {
-	p := Plan{Buyers: 10_000, Shape: Spike, Spread: 5 * time.Minute}
+	p := Crowd{Buyers: 10_000, Shape: Spike, Spread: 5 * time.Minute}
 	if all := p.arrivals(); len(all) != p.Buyers || slices.Max(all) > p.comesWithin() {
 		t.Errorf("%d of %d come, the last after %v", len(all), p.Buyers, slices.Max(all))
 	}
@@ -176,13 +178,13 @@ func TestCrowd_ErrorsOfTheShopMakeNoOrder(t *testing.T) {
 }
 
 func TestCrowd_PlanThatIsNoneIsAnError(t *testing.T) {
-	good := Plan{Buyers: 1, Shape: Ramp, Spread: time.Second, GiveUpAfter: time.Second, Tries: 1, Connections: 1,
-		Gate: unseen{errors.New("it is gone")}}
+	good := Plan{Order: load.Order{Match: "/"}, Gate: unseen{errors.New("it is gone")},
+		Crowd: Crowd{Buyers: 1, Shape: Ramp, Spread: time.Second, GiveUpAfter: time.Second, Tries: 1, Connections: 1}}
 	if _, err := Run(t.Context(), good); err == nil || err.Error() != "it is gone" {
 		t.Error(err)
 	}
 	for _, spoil := range []func(*Plan){
-		func(p *Plan) { p.Buyers = 0 }, func(p *Plan) { p.Buyers = MostBuyers + 1 }, func(p *Plan) { p.Shape = "" },
+		func(p *Plan) { p.Buyers = 0 }, func(p *Plan) { p.Buyers = 5_000_001 }, func(p *Plan) { p.Shape = "" },
 		func(p *Plan) { p.GiveUpAfter = time.Hour },
 		func(p *Plan) { p.Tries = 256 }, func(p *Plan) { p.Connections = 0 }, func(p *Plan) { p.Addresses = -1 },
 	} {

@@ -10,11 +10,12 @@
 package loadtest
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"syscall"
 	"time"
 
 	"sluice/internal/load"
@@ -22,27 +23,15 @@ import (
 
 // Plan is what is tested.
 type Plan struct {
-	Front       string     // host:port of the gate
-	Order       load.Order // how an order looks
-	Room        string     // the waiting room before it; "" = none
-	Buyers      int
-	Addresses   int           // that they come from; 0 = one each
-	Shape       string        // Spike or Ramp
-	Spread      time.Duration // Spike: half of them have come by then; Ramp: all of them
-	GiveUpAfter time.Duration // after the last of them came first, everybody goes home
-	Tries       int           // orders of one buyer at most
-	Connections int           // of the whole crowd
+	Crowd
+	Front string     // host:port of the gate
+	Order load.Order // how an order looks
+	Room  string     // the waiting room before it; "" = none
 
 	Shop   *load.Shop
 	Gate   Gate
 	Limits Limits // as they are configured, for the advice
 }
-
-// Shapes of a crowd.
-const (
-	Spike = "spike" // all want it at once, and people take a while to press
-	Ramp  = "ramp"  // as many in each second
-)
 
 // Gate tells how the gate is.
 type Gate interface {
@@ -77,32 +66,13 @@ type Limits struct {
 // settleWithin is how long it is waited, once everybody has gone home, for what is still held.
 const settleWithin = 5 * time.Second
 
-// checked rejects what makes no crowd.
-func (p *Plan) checked() error {
-	if p.Addresses == 0 {
-		p.Addresses = p.Buyers
-	}
-	switch {
-	case p.Buyers < 1 || p.Buyers > MostBuyers || p.Addresses < 1 || p.Tries < 1 || p.Tries > 255 || p.Connections < 1:
-		return errors.New("load test: there must be buyers, tries and connections")
-	case p.Shape != Spike && p.Shape != Ramp, p.Spread <= 0, p.GiveUpAfter <= 0, p.Spread+p.GiveUpAfter > longest:
-		return fmt.Errorf("load test: a crowd of shape %q over %s and %s more is none", p.Shape, p.Spread, p.GiveUpAfter)
-	}
-	return nil
-}
-
-// Bounds of a plan.
-const (
-	MostBuyers = 5_000_000
-	longest    = 30 * time.Minute
-)
-
 // Run lets the crowd in and returns when everybody has gone home and nothing is held any more, or ctx has ended: then
 // with what happened so far.
 func Run(ctx context.Context, p Plan) (Result, error) {
-	if err := p.checked(); err != nil {
+	if err := p.Check(); err != nil {
 		return Result{}, err
 	}
+	p.Addresses = cmp.Or(p.Addresses, p.Buyers)
 	p.Order.Names = "loadtest-"
 	c, err := load.New(load.Plan{
 		Front: p.Front, Order: p.Order, Room: p.Room, Arrivals: p.arrivals(), Addresses: p.Addresses,
@@ -148,4 +118,11 @@ func settled(ctx context.Context, p Plan) (GatewayReading, error) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// cpu is the processor time of this process so far.
+func cpu() time.Duration {
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

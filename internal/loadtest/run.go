@@ -20,16 +20,10 @@ import (
 
 // SandboxOptions are the size and the shape of a load test.
 type SandboxOptions struct {
-	Config       string // path of the configuration
-	Route        string // the route that is tested; "" = the first that sells
-	Buyers       int
+	Crowd
+	Config       string        // path of the configuration
+	Route        string        // the route that is tested; "" = the first that sells
 	Stock        int64         // units
-	Shape        string        // Spike or Ramp
-	Spread       time.Duration // Spike: half of the buyers have ordered by then; Ramp: all of them have; 0 = usual
-	GiveUpAfter  time.Duration // after the last buyer has come, all give up
-	Tries        int           // orders of one buyer at most
-	Addresses    int           // of clients; 0 = one for each buyer
-	Connections  int           // that the buyers share; 0 = as many as the gateway can keep waiting
 	ShopCapacity int           // orders that the stand-in upstream works on at a time
 	ShopLatency  time.Duration // for one order
 	ShopErrors   int           // of a hundred orders, how many it answers with 500
@@ -39,28 +33,18 @@ type SandboxOptions struct {
 // Check reports what is out of range, by the name of its flag.
 func (r *SandboxOptions) Check() error {
 	switch {
-	case r.Buyers < 1 || r.Buyers > MostBuyers:
-		return fmt.Errorf("--buyers %d: it takes 1 to %d", r.Buyers, MostBuyers)
 	case r.Stock < 1:
 		return fmt.Errorf("--stock %d: it takes 1 or more", r.Stock)
-	case r.Spread < 0 || r.Spread > 5*time.Minute:
-		return fmt.Errorf("--over %s: it takes up to 5m", r.Spread)
-	case r.GiveUpAfter <= 0 || r.GiveUpAfter > 15*time.Minute:
-		return fmt.Errorf("--patience %s: it takes up to 15m", r.GiveUpAfter)
-	case r.Tries < 1 || r.Tries > 255:
-		return fmt.Errorf("--tries %d: it takes 1 to 255", r.Tries)
-	case r.Addresses < 0 || r.Connections < 0 || r.Connections > 20_000:
-		return fmt.Errorf("--addresses and --connections must not be negative, nor --connections above 20000")
 	case r.ShopCapacity < 1 || r.ShopLatency < 0 || r.ShopErrors < 0 || r.ShopErrors > 100:
 		return fmt.Errorf("--shop-capacity takes 1 or more, --shop-latency no negative time, --shop-errors 0 to 100")
 	}
-	return nil
+	return r.Crowd.Check()
 }
 
 // Run puts a shop behind a gateway of the configuration, and lets the crowd in.
 func (r *SandboxOptions) Run(ctx context.Context) (result Result, err error) {
 	s := &sandbox{ID: strings.ToLower(rand.Text()[:16]), File: r.Config, Route: r.Route, Units: r.Stock,
-		Until: time.Now().Add(Longest(r.Shape, r.over(), r.GiveUpAfter))}
+		Until: time.Now().Add(r.longest())}
 	c, not, err := s.load(os.LookupEnv)
 	if err != nil {
 		return result, err
@@ -87,20 +71,12 @@ func (r *SandboxOptions) Run(ctx context.Context) (result Result, err error) {
 		fmt.Fprintf(r.Progress, "load test of %s, route %q (%s): %d buyers, %d units, %s\n\n", r.Config, s.Route,
 			s.route(c).Gate, r.Buyers, r.Stock, r.Shape)
 	}
-	result, err = Run(ctx, Plan{
-		Front: gate.front, Order: s.order(c), Room: s.route(c).Room, Buyers: r.Buyers, Addresses: r.Addresses,
-		Shape: r.Shape, Spread: r.over(), GiveUpAfter: r.GiveUpAfter, Tries: r.Tries,
-		Connections: s.connections(c, r.Connections), Shop: shop, Gate: gate, Limits: s.limits(c),
-	})
+	plan := Plan{Crowd: r.Crowd, Front: gate.front, Order: s.order(c), Room: s.route(c).Room, Shop: shop, Gate: gate,
+		Limits: s.limits(c)}
+	plan.Connections = s.connections(c, r.Connections)
+	result, err = Run(ctx, plan)
 	result.NotTested = not
 	return result, err
-}
-
-func (r *SandboxOptions) over() time.Duration {
-	if r.Spread != 0 {
-		return r.Spread
-	}
-	return map[string]time.Duration{Spike: 300 * time.Millisecond, Ramp: time.Minute}[r.Shape]
 }
 
 // A shop waits for its Redis longer than a gate, and has a connection for each order that it works on.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +28,7 @@ type sandbox struct {
 	Until time.Time // it has ended by then
 }
 
-// name is that of the shop that the sandbox is.
+// name is that of the shop that the sandbox is, and of its waiting room.
 func (s *sandbox) name() redisconn.Name { return redisconn.Name("loadtest-" + s.ID) }
 
 // load reads the configuration and makes a sandbox of it. not is what of it is not tested.
@@ -83,10 +82,6 @@ func (s *sandbox) sold(c *config.Config) (int, error) {
 		"none names a SKU: there is nothing to test; write sku into one with gate \"check\" or \"reserve\"")
 }
 
-// alone is a variable that stands for a whole value, and that a crowd can fill.
-var alone = regexp.MustCompile(`^\$(?:\(?(?:path|arg|cookie|http|form|json)_[A-Za-z0-9_.-]+\)?|` +
-	`\((?:arg|cookie|http|form)_[^()"'$ ]+\)|(?:arg|cookie|http|header|form)\((?:"[^"]*"|'[^']*')\))$`)
-
 // cast makes c the configuration of the sandbox.
 func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 	leave := func(is bool, text string) {
@@ -106,8 +101,9 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 			break
 		}
 	}
-	leave(!alone.MatchString(r.SKU), fmt.Sprintf("how the SKU is put together (%s): the crowd names it by a query", r.SKU))
-	leave(r.User != "" && !alone.MatchString(r.User),
+	leave(!load.Fills(r.SKU, r.Match),
+		fmt.Sprintf("how the SKU is put together (%s): the crowd names it by a query", r.SKU))
+	leave(r.User != "" && !load.Fills(r.User, r.Match),
 		fmt.Sprintf("how a user is known (%s): the crowd names itself by a cookie", r.User))
 	leave(r.OrderToken, "order tokens")
 	leave(c.Server.TLS != nil, "TLS")
@@ -119,13 +115,13 @@ func (s *sandbox) cast(c *config.Config) (not []string, err error) {
 	leave(c.Mode == "observe", "rejections: mode is \"observe\", which only counts them")
 	leave(c.Limits.Window.Scope == "fleet" && c.Fleet.Instances == 0, "a fleet: this one instance has the whole budget")
 	leave(c.AccessLog.Output != "off" || c.Traces.Endpoint != "", "logs and traces of requests")
-	if !alone.MatchString(r.SKU) {
+	if !load.Fills(r.SKU, r.Match) {
 		r.SKU = "$arg_loadtest_sku"
 	}
-	if r.User != "" && !alone.MatchString(r.User) {
+	if r.User != "" && !load.Fills(r.User, r.Match) {
 		r.User = "$cookie_loadtest_user"
 	}
-	if r.Quantity != "1" && !alone.MatchString(r.Quantity) {
+	if r.Quantity != "1" && !load.Fills(r.Quantity, r.Match) {
 		r.Quantity = "1"
 	}
 	r.OrderToken = false
@@ -145,7 +141,7 @@ func (s *sandbox) enroom(c *config.Config, r *config.Route) (draws bool) {
 	}
 	m := rooms[i]
 	draws = m.Order == room.Draw
-	m.Name, m.Order, m.Beacon, m.BeaconChain, m.Bypass = s.room(), room.FIFO, false, "", nil
+	m.Name, m.Order, m.Beacon, m.BeaconChain, m.Bypass = string(s.name()), room.FIFO, false, "", nil
 	if r.Room = m.Name; m.Sale != "" {
 		m.Sale = m.Name
 		c.Sales = []config.Sale{{Name: m.Name, SKUs: []string{s.SKU}, Starts: time.Now().Add(-time.Minute),
@@ -154,9 +150,6 @@ func (s *sandbox) enroom(c *config.Config, r *config.Route) (draws bool) {
 	c.Rooms = []config.Room{m}
 	return draws
 }
-
-// room is the name of the waiting room.
-func (s *sandbox) room() string { return "loadtest-" + s.ID }
 
 // isolate takes c away from everything that is real.
 func (s *sandbox) isolate(c *config.Config) {
@@ -215,7 +208,7 @@ func (s *sandbox) apart(c *config.Config) error {
 func (s *sandbox) keys(c *config.Config) (all []string) {
 	all = ledger.KeysOf(s.name(), s.SKU)
 	if len(c.Rooms) > 0 {
-		all = append(all, room.RedisKeys(s.name(), s.room())...)
+		all = append(all, room.RedisKeys(s.name(), string(s.name()))...)
 	}
 	l := &c.Stock.Layout
 	for _, text := range []string{l.Key, l.UsersKey} {

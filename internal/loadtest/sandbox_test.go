@@ -38,8 +38,8 @@ user = "$cookie_uid"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := SandboxOptions{Config: path, Buyers: 1, Stock: 1, Shape: Spike, GiveUpAfter: time.Second, Tries: 1,
-		ShopCapacity: 1}
+	o := SandboxOptions{Config: path, Stock: 1, ShopCapacity: 1,
+		Crowd: Crowd{Buyers: 1, Shape: Spike, GiveUpAfter: time.Second, Tries: 1}}
 	_, err := o.Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "does not become ready: ledger") ||
 		!strings.Contains(err.Error(), "cannot open the ledger") || !strings.Contains(err.Error(), "NOPERM") {

@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"sluice/internal/periodic"
 )
 
 var bodies = scenario{
@@ -43,26 +45,16 @@ func attackBodies(ctx context.Context, e *env) ([]row, error) {
 	if e.short {
 		lasts = 12 * time.Second
 	}
-	gate, err := e.sluice(ctx, orderRoutes)
+	ours, theirs, err := e.attackBoth(ctx, orderRoutes, func(ctx context.Context, p *peer) (*tally, error) {
+		return slowOrders(ctx, p, lasts)
+	})
 	if err != nil {
 		return nil, err
 	}
-	ours, err := slowOrders(ctx, gate, lasts)
-	gate.stop()
-	if err != nil {
-		return nil, err
-	}
-	beside, err := e.nginx(ctx)
-	if err != nil {
-		return nil, err
-	}
-	theirs, err := slowOrders(ctx, beside, lasts)
-	if err != nil {
-		return nil, err
-	}
+	most := e.peers[0].most
 	return append([]row{{
-		figure: "memory (PSS), the most", bound: fmt.Sprintf("<= %.0f MiB", mostMemory), broken: gate.most > mostMemory,
-		sluice: fmt.Sprintf("%.0f MiB", gate.most),
+		figure: "memory (PSS), the most", bound: fmt.Sprintf("<= %.0f MiB", mostMemory), broken: most > mostMemory,
+		sluice: fmt.Sprintf("%.0f MiB", most),
 	}}, besides(ours, theirs)...), nil
 }
 
@@ -77,14 +69,14 @@ func slowOrders(ctx context.Context, p *peer, lasts time.Duration) (*tally, erro
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
-			pause(ctx, time.Duration(i%1000)*2*time.Millisecond)
+			periodic.Pause(ctx, time.Duration(i%1000)*2*time.Millisecond)
 			for ctx.Err() == nil {
 				sendSlowly(ctx, i, p.address, "/order", body)
-				pause(ctx, time.Second)
+				periodic.Pause(ctx, time.Second)
 			}
 		}()
 	}
-	pause(ctx, 2*time.Second) // until all of them are there
+	periodic.Pause(ctx, 2*time.Second) // until all of them are there
 	h, err := shopHonestly(ctx, p.address)
 	wait.Wait()
 	return h, err
@@ -126,12 +118,4 @@ func sendSlowly(ctx context.Context, i int, address, path string, body []byte) {
 func writeAll(c net.Conn, p []byte) error {
 	_, err := io.Copy(c, bytes.NewReader(p))
 	return err
-}
-
-// pause waits, or until the context ends.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

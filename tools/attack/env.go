@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -102,7 +101,7 @@ type peer struct {
 
 // sluice starts the binary. The settings are TOML; listeners and upstream are added in front of them.
 func (e *env) sluice(ctx context.Context, settings string) (*peer, error) {
-	front, err := freeAddresses(3)
+	front, err := load.FreeAddresses(3)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +159,7 @@ http {
 
 // nginx starts nginx in front of the shop.
 func (e *env) nginx(ctx context.Context) (*peer, error) {
-	front, err := freeAddresses(1)
+	front, err := load.FreeAddresses(1)
 	if err != nil {
 		return nil, err
 	}
@@ -193,15 +192,4 @@ func (e *env) start(ctx context.Context, address string, command ...string) (*pe
 func (p *peer) stop() {
 	p.most = p.unwatch()
 	p.Stop()
-}
-
-// freeAddresses are loopback addresses that were free a moment ago.
-func freeAddresses(n int) (all []string, err error) {
-	for len(all) < n && err == nil {
-		var one string
-		if one, err = load.FreeAddress(); !slices.Contains(all, one) {
-			all = append(all, one)
-		}
-	}
-	return all, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice/internal/load"
+	"sluice/internal/periodic"
 )
 
 var slowReaders = scenario{
@@ -51,10 +52,10 @@ func connect(p *peer, first, n int) *load.Connections {
 	})
 }
 
-// attackBoth plays one attack on sluice and on nginx.
-func (e *env) attackBoth(ctx context.Context, play func(ctx context.Context, p *peer) (*tally, error)) (
-	ours, theirs *tally, err error) {
-	gate, err := e.sluice(ctx, pageRoutes)
+// attackBoth plays one attack on sluice with some settings, and on nginx.
+func (e *env) attackBoth(ctx context.Context, settings string,
+	play func(ctx context.Context, p *peer) (*tally, error)) (ours, theirs *tally, err error) {
+	gate, err := e.sluice(ctx, settings)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +92,7 @@ func attackByUploading(ctx context.Context, e *env) ([]row, error) {
 	body := make([]byte, fileSize)
 	return attackPages(ctx, e, func(ctx context.Context, p *peer, i int) (net.Conn, error) {
 		go func() {
-			for ; ctx.Err() == nil; pause(ctx, 100*time.Millisecond) {
+			for ; ctx.Err() == nil; periodic.Pause(ctx, 100*time.Millisecond) {
 				sendSlowly(ctx, i, p.address, "/upload", body)
 			}
 		}()
@@ -106,7 +107,7 @@ func attackPages(ctx context.Context, e *env,
 	if e.short {
 		n /= 4
 	}
-	ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*tally, error) {
+	ours, theirs, err := e.attackBoth(ctx, pageRoutes, func(ctx context.Context, p *peer) (*tally, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		for i := range connections(slowOnes) {
@@ -118,7 +119,7 @@ func attackPages(ctx context.Context, e *env,
 				defer c.Close()
 			}
 		}
-		pause(ctx, 3*time.Second) // all of them have begun
+		periodic.Pause(ctx, 3*time.Second) // all of them have begun
 		return ask(ctx, connect(p, 10_000, pageWorkers), make([]time.Duration, n), page, 10*time.Minute)
 	})
 	if err != nil {
@@ -146,7 +147,7 @@ func startReading(ctx context.Context, i int, address, path string, keeps int) (
 	go func() {
 		var piece [64]byte
 		_, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: shop\r\n\r\n")
-		for ; err == nil; pause(ctx, time.Second) {
+		for ; err == nil; periodic.Pause(ctx, time.Second) {
 			_, err = c.Read(piece[:])
 		}
 	}()
@@ -162,7 +163,7 @@ func attackByBurst(ctx context.Context, e *env) (rows []row, err error) {
 		n := connections(wanted)
 		var ratios []float64
 		for range runs {
-			ours, theirs, err := e.attackBoth(ctx, func(ctx context.Context, p *peer) (*tally, error) {
+			ours, theirs, err := e.attackBoth(ctx, pageRoutes, func(ctx context.Context, p *peer) (*tally, error) {
 				return ask(ctx, connect(p, 0, n), make([]time.Duration, n), page, patience)
 			})
 			if err != nil {

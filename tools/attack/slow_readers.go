@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"sluice/internal/periodic"
 )
 
 var slowReaders100k = scenario{
@@ -26,21 +28,8 @@ func attackByReading100k(ctx context.Context, e *env) (rows []row, err error) {
 	}
 	var ratios []float64
 	for i := range runs {
-		gate, err := e.sluice(ctx, "upstream.max_conns = 4096\n"+orderRoutes)
-		if err != nil {
-			return nil, err
-		}
-		ours, err := ordersBesideReaders(ctx, gate, lasts)
-		gate.stop()
-		if err != nil {
-			return nil, err
-		}
-		beside, err := e.nginx(ctx)
-		if err != nil {
-			return nil, err
-		}
-		theirs, err := ordersBesideReaders(ctx, beside, lasts)
-		beside.stop()
+		ours, theirs, err := e.attackBoth(ctx, "upstream.max_conns = 4096\n"+orderRoutes,
+			func(ctx context.Context, p *peer) (*tally, error) { return ordersBesideReaders(ctx, p, lasts) })
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +55,7 @@ func ordersBesideReaders(ctx context.Context, p *peer, lasts time.Duration) (*ta
 		}
 		defer c.Close()
 	}
-	pause(ctx, 3*time.Second) // all of them have begun
+	periodic.Pause(ctx, 3*time.Second) // all of them have begun
 	ctx, stop := context.WithTimeout(ctx, lasts)
 	defer stop()
 	return shopHonestly(ctx, p.address)
