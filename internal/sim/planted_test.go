@@ -66,7 +66,7 @@ var bugs = map[string][]string{
 		"local why",
 	},
 	"another server is trusted at once": {
-		"if silent(stock, not run) == 0 then",
+		"if silent(stock, run ~= RUN, run) == 0 then",
 		"if true then",
 	},
 	"one who was silent notes a jump": {

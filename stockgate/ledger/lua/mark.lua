@@ -186,8 +186,9 @@ local function trust(stock)
 end
 
 -- silent counts the instances that have not called this server yet. At first it leaves out those that were gone
--- before: whose mark is much older than the newest.
-local function silent(stock, first)
+-- before: whose mark is much older than the newest. Those that the server in doubt before this one waits for are none
+-- of them.
+local function silent(stock, first, doubted)
 	local all, marks, newest, n = redis.call('HGETALL', S), {}, 0, 0
 	for i = 1, #all, 2 do
 		if string.sub(all[i], 1, 2) == 'm:' then
@@ -200,7 +201,7 @@ local function silent(stock, first)
 	newest = math.min(newest, clock())
 	for i = 1, #marks, 2 do
 		local name, mark = marks[i], marks[i + 1]
-		if first and mark.last < newest - FRESH then
+		if first and (not doubted or mark.run == doubted) and mark.last < newest - FRESH then
 			redis.call('HSET', S, name, digits(mark.seq) .. '|' .. digits(mark.at) .. '|' .. RUN)
 		elseif name ~= 'm:' .. WHO and mark.run ~= RUN then
 			n = n + 1
@@ -214,7 +215,7 @@ local function doubt(stock, now)
 	local run, since = string.match(stock.doubt or '', '^(.*)|(%d+)$')
 	local known = run == RUN and tonumber(since) <= now -- a later time is one of a clock that ran ahead
 	if not known then since = digits(now) end
-	if silent(stock, not run) == 0 then
+	if silent(stock, run ~= RUN, run) == 0 then
 		trust(stock)
 	elseif now - tonumber(since) > PATIENCE then
 		freeze(stock, 'silent')
