@@ -62,7 +62,7 @@ var bugs = map[string][]string{
 		"elseif true then\n\t\tgone",
 	},
 	"an older stock is taken for the newest": {
-		"local why = seen(stock, reached)",
+		"local why = seen(stock, reached, run)",
 		"local why",
 	},
 	"another server is trusted at once": {

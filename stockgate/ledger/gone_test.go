@@ -207,3 +207,27 @@ func TestRestart_TwiceWaitsForWhomTheFirstServerHasWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+// Two calls of an instance overtake each other on their way. Redis fails over, and has the later one alone. Another
+// instance sells an order that it holds before the first one calls: the ledger has as many changes as that one has
+// seen.
+func TestRestart_ChangeOfAnotherInstanceHidesNoLostOne(t *testing.T) {
+	server, a := durable(t)
+	b := single(t, server)
+	takes(t, a, "a")
+	takes(t, b, "b")
+	n := a.calls.Load()
+	a.calls.Store(n + 10)
+	takes(t, a, "a") // a replay, that was sent later
+	kept := snapshotOf(t, server, "1001")
+	a.calls.Store(n)
+	code, _ := takes(t, a, "lost")
+	testkit.Want(t, "code", code, Held)
+	a.calls.Store(n + 20)
+	kept.restore(t, server)
+	restart(t, server)
+	testkit.Want(t, "sold", finishOne(t, b, Confirm, "b"), Changed)
+	code, h := takes(t, a, "new")
+	testkit.Want(t, "code", code, NotOnSale)
+	testkit.Want(t, "state", h.State, Frozen)
+}

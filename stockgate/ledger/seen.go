@@ -80,9 +80,9 @@ func (t *SeenState) Learn(a Answer, marked bool) (found bool) {
 		t.progress = progress{epoch: a.Epoch, due: t.epoch > 0 || t.returned, ifFrozen: t.epoch == 0}
 		t.epoch, t.ver, t.answered, t.lost = a.Epoch, 0, 0, ""
 	}
-	t.ver = max(t.ver, a.Ver)
-	if marked {
+	if marked { // what was only read, the one who changed it misses
 		now := time.Now()
+		t.ver = max(t.ver, a.Ver)
 		if t.since.IsZero() || now.Sub(t.at) > silenceFor {
 			t.since = now
 		}
