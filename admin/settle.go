@@ -34,10 +34,32 @@ func (a *API) settleHandler(op string) handler {
 			before, err = Reservation{SKU: sku, Serial: r.PathValue("serial")}, nil // the ledger decides
 		}
 		if err != nil {
-			return nil, err
+			return nil, a.lacking(r, op, nil, err)
 		}
 		return a.settle(r, op, before)
 	}
+}
+
+// lacking is err, of a serial that none of some SKUs knows (nil = all SKUs), unless the ledger of one of them may lack
+// its last orders: the order may come back as it was, and the caller must say it again then.
+func (a *API) lacking(r *http.Request, op string, skus []string, err error) error {
+	if !errors.Is(err, errNoSerial) {
+		return err
+	}
+	if skus == nil {
+		skus, _ = a.Ledgers.SKUs(r.Context(), maxAsked)
+	}
+	for _, sku := range skus {
+		s, fault := a.Ledgers.Stock(r.Context(), sku)
+		if fault != nil || s.Ledger == nil {
+			continue
+		}
+		if state := ledger.State(s.Ledger.State); state == ledger.Frozen || state == ledger.Verifying {
+			return fmt.Errorf("%s %q: %s is %s and does not know it: if the shop has that order, say it again once the SKU is "+
+				"open", op, r.PathValue("serial"), sku, state)
+		}
+	}
+	return err
 }
 
 // maxLines is how many SKUs one order may be of.
@@ -57,7 +79,7 @@ func (a *API) settleLines(r *http.Request, op string, skus []string) (any, error
 			err = fmt.Errorf("%s %q of %q: %w", op, one.Serial, one.SKU, errNoSerial)
 		}
 		if err != nil {
-			return nil, err
+			return nil, a.lacking(r, op, []string{one.SKU}, err)
 		}
 		all.Changed, all.State = all.Changed || out.Changed, out.State
 	}
@@ -82,7 +104,8 @@ func (a *API) lines(r *http.Request, op string, skus []string) (lines []Reservat
 		case err != nil:
 			return nil, err
 		case !ok && op != "release":
-			return nil, fmt.Errorf("%s %q of %q: %w; no line was settled", op, r.PathValue("serial"), sku, errNoSerial)
+			err = fmt.Errorf("%s %q of %q: %w; no line was settled", op, r.PathValue("serial"), sku, errNoSerial)
+			return nil, a.lacking(r, op, []string{sku}, err)
 		case op == "confirm" && found.State.Final(), op == "release" && found.State == ledger.StatusSold,
 			op == "refund" && found.State == ledger.StatusReleased:
 			return nil, fmt.Errorf("%s %q of %q: %w: it is %s; no line was settled", op, found.Serial, sku, ErrConflict,
@@ -101,7 +124,7 @@ func (a *API) settle(r *http.Request, op string, before Reservation) (any, error
 			before.Serial, before.SKU, errNoSerial, before.SKU)
 	}
 	if err != nil {
-		return nil, err
+		return nil, a.lacking(r, op, []string{before.SKU}, err)
 	}
 	a.record(r, AuditEntry{What: "reservation.settle", Object: before.SKU + " " + before.Serial, Detail: op,
 		Before: before.State, After: out},

@@ -190,6 +190,25 @@ func TestLedgers_ReleaseOfANamedSKULeavesATombstone(t *testing.T) {
 	})
 }
 
+// A frozen ledger may have lost an order that an instance tells later. The shop that cancels it meanwhile is not told that
+// there is none: it would not say so again.
+func TestLedgers_FrozenLedgerDoesNotSayThatThereIsNoOrder(t *testing.T) {
+	everyStore(t, func(t *testing.T, s *ledger.Store) {
+		k := storetest.NewAPI(t, s, 0)
+		k.Says(200, nil, "POST", "/stock/1001", `{"set": 1}`)
+		k.Says(200, nil, "POST", "/stock/1002", `{"set": 1}`)
+		k.Says(200, storetest.Words("frozen"), "POST", "/stock/1002", `{"state": "frozen"}`)
+		again := storetest.Words("1002 is frozen", "say it again")
+		for _, op := range []string{"confirm", "refund"} {
+			path := "/reservations/lost/" + op
+			k.Says(502, again, "POST", path, "")
+			k.Says(502, again, "POST", path+"?sku=1002", "")
+			k.Says(502, again, "POST", path+"?sku=1002&sku=1001", "")
+			k.Says(404, storetest.Words("no such reservation"), "POST", path+"?sku=1001", "")
+		}
+	})
+}
+
 func TestLedgers_SerialOfTwoSKUsMustBeNamedWithOne(t *testing.T) {
 	k := storetest.NewAPI(t, storetest.Ledger(t), 0)
 	for _, sku := range []string{"1001", "1002"} {

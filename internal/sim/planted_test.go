@@ -62,11 +62,11 @@ var bugs = map[string][]string{
 		"elseif true then\n\t\tgone",
 	},
 	"an older stock is taken for the newest": {
-		"local why = seen(stock, reached)",
+		"local why = seen(stock, reached, run)",
 		"local why",
 	},
 	"another server is trusted at once": {
-		"if silent(stock, not run) == 0 then",
+		"if silent(stock, run ~= RUN, run) == 0 then",
 		"if true then",
 	},
 	"one who was silent notes a jump": {

@@ -159,3 +159,75 @@ func TestRecover_CallThatFreezesTheSKUAgainHasToldNothing(t *testing.T) {
 	testkit.Want(t, "state", stockIn(t, a).State, On)
 	testkit.Want(t, "given back", statusOf(t, a, "lost"), "R")
 }
+
+// Redis is restarted twice, and no instance misses anything. One that was killed an hour ago is not waited for.
+func TestRestart_TwiceWaitsForNoInstanceThatWasGoneBefore(t *testing.T) {
+	server, a := durable(t)
+	b, gone := single(t, server), single(t, server)
+	takes(t, a, "a")
+	takes(t, b, "b")
+	takes(t, gone, "c")
+	calledAgo(t, server, gone, time.Hour)
+	restart(t, server)
+	_, h := takes(t, a, "new")
+	testkit.Want(t, "state", h.State, Verifying)
+	restart(t, server)
+	takes(t, a, "new")
+	takes(t, b, "new")
+	_, h = takes(t, a, "new")
+	testkit.Want(t, "state", h.State, On)
+}
+
+// The first server waits for an instance when Redis is restarted again, and the second one has lost something. By then
+// the instance looks as if it were gone for long. It is waited for all the same.
+func TestRestart_TwiceWaitsForWhomTheFirstServerHasWaitedFor(t *testing.T) {
+	for name, lost := range map[string]bool{"of which nothing is lost": false, "of which something is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			server, a := durable(t)
+			b := single(t, server)
+			a.Settle = 0
+			takes(t, a, "a")
+			takes(t, b, "b")
+			restart(t, server)
+			_, h := takes(t, a, "new")
+			testkit.Want(t, "state", h.State, Verifying)
+			calledAgo(t, server, b, 2*time.Minute)
+			if lost {
+				testkit.Check(t, server.Client.HIncrBy(t.Context(), hashOf1001, "ver", -1).Err())
+			}
+			restart(t, server)
+			takes(t, a, "new")
+			for range 3 {
+				if len(a.Pending()) > 0 {
+					tells(t, a)
+				}
+				code, _ := takes(t, a, "new")
+				testkit.Want(t, "code", code, NotOnSale)
+			}
+		})
+	}
+}
+
+// Two calls of an instance overtake each other on their way. Redis fails over, and has the later one alone. Another
+// instance sells an order that it holds before the first one calls: the ledger has as many changes as that one has
+// seen.
+func TestRestart_ChangeOfAnotherInstanceHidesNoLostOne(t *testing.T) {
+	server, a := durable(t)
+	b := single(t, server)
+	takes(t, a, "a")
+	takes(t, b, "b")
+	n := a.calls.Load()
+	a.calls.Store(n + 10)
+	takes(t, a, "a") // a replay, that was sent later
+	kept := snapshotOf(t, server, "1001")
+	a.calls.Store(n)
+	code, _ := takes(t, a, "lost")
+	testkit.Want(t, "code", code, Held)
+	a.calls.Store(n + 20)
+	kept.restore(t, server)
+	restart(t, server)
+	testkit.Want(t, "sold", finishOne(t, b, Confirm, "b"), Changed)
+	code, h := takes(t, a, "new")
+	testkit.Want(t, "code", code, NotOnSale)
+	testkit.Want(t, "state", h.State, Frozen)
+}

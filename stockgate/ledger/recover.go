@@ -79,7 +79,7 @@ func (r *Store) recoverHome(ctx context.Context, sku string, as *homeClaim, phas
 	if err := CheckSKU(sku); err != nil {
 		return s, err
 	}
-	return r.recoverAs(ctx, sku, as, []any{time.Now().UnixMilli(), 0, phase, r.Settle.Milliseconds(), 0})
+	return r.recoverAs(ctx, sku, as, []any{time.Now().UnixMilli(), 0, phase, 0, r.Settle.Milliseconds(), 0})
 }
 
 // resultOf reads the reply of recover.lua.

@@ -24,6 +24,7 @@ type Recovery struct {
 
 // progress is how far this instance has told a ledger what it knows, since its epoch rose.
 type progress struct {
+	epoch    int64 // the one that it rose to
 	due      bool  // it has not told all
 	phase    int   // 0 nothing, 1 of the orders that it took itself, 2 what it has done to those of others too
 	told     int64 // the changes of the journal that were told
@@ -93,7 +94,7 @@ func (r *Recovery) Recover(ctx context.Context, sku string, now, keep int64) (s 
 
 // Look finds out how a frozen ledger stands of which this instance knows nothing.
 func (r *Recovery) Look(ctx context.Context, sku string, now int64) (Result, error) {
-	return r.tell(ctx, sku, now, now, 0, nil)
+	return r.tell(ctx, sku, now, now, progress{}, nil)
 }
 
 // HandOver tells all at once, since this instance will not be there any more when the others have told. A refund of
@@ -105,44 +106,48 @@ func (r *Recovery) HandOver(ctx context.Context, sku string) error {
 	return err
 }
 
-// report is Recover; leaves says that others are not waited for.
+// report is Recover; leaves says that others are not waited for. It ends where another epoch answers: that of an older
+// ledger, on another server, or that of a SKU which froze again meanwhile. Whatever that one was told, all is still to
+// be told.
 func (r *Recovery) report(ctx context.Context, sku string, now, keep int64, leaves bool) (s Result, err error) {
 	t := r.Seen.Find(sku)
-	at, epoch := t.told(), t.Claim().Epoch
+	at := t.told()
 	before := at.restored
 	var unknown []string
 	if s, err = r.dismiss(ctx, sku, now, keep, &at); err != nil || s.Over {
-		t.setTold(epoch, at)
+		t.setTold(at)
 		return s, err
 	}
 	from := toldFrom(now, keep)
 	if at.phase == 0 {
 		all, changes := r.Log.entriesOf(sku, func(e *entry) bool { return !e.bare && e.changed > from })
-		if s, err = r.tell(ctx, sku, now, keep, 1, all); err != nil || r.older(sku, &s) {
+		if s, err = r.tell(ctx, sku, now, keep, at.as(1), all); err != nil || s.Epoch != at.epoch {
 			return s, err
 		}
 		unknown = unknownSerials(all)
 		at.phase, at.told, at.restored = 1, changes, s.Restored
 	}
 	if at.phase == 1 {
-		s, err = r.tell(ctx, sku, now, keep, 1, nil)
+		s, err = r.tell(ctx, sku, now, keep, at.as(1), nil)
 	}
 	if err == nil && (leaves || at.phase == 2 || !s.blocked()) {
 		s, err = r.tellRest(ctx, sku, now, keep, s.Here, &at)
 	}
-	if err == nil && r.older(sku, &s) {
+	if err == nil && s.Epoch != at.epoch {
 		return s, nil
 	}
 	s.Restored, s.Fresh, s.Unknown = at.restored, at.restored-before, unknown
 	s.Over = err == nil && at.phase == 2 && (s.State != Frozen || s.ByHand())
 	at.due = !s.Over
-	t.setTold(epoch, at)
+	t.setTold(at)
 	return s, err
 }
 
-// older reports whether s is of an older ledger than this instance has seen, on another server: whatever that one was
-// told, the right one is still to be told.
-func (r *Recovery) older(sku string, s *Result) bool { return s.Epoch < r.Seen.Find(sku).Claim().Epoch }
+// as is p in a phase.
+func (p progress) as(phase int) progress {
+	p.phase = phase
+	return p
+}
 
 // toldFrom is since when an order must have changed to be told, Unix ms. What this instance did longer ago may have
 // been given back elsewhere since, and the ledger may have forgotten that, as it does when keep is over: it must not
@@ -155,12 +160,12 @@ func (r *Recovery) dismiss(ctx context.Context, sku string, now, keep int64, at 
 	if !at.ifFrozen {
 		return s, nil
 	}
-	if s, err = r.tell(ctx, sku, now, keep, 0, nil); err != nil {
+	if s, err = r.tell(ctx, sku, now, keep, progress{}, nil); err != nil {
 		return s, err
 	}
 	at.ifFrozen = false
 	if s.Over = s.State != Frozen; s.Over {
-		*at = progress{}
+		*at = progress{epoch: at.epoch}
 	}
 	return s, nil
 }
@@ -178,7 +183,7 @@ func (r *Recovery) tellRest(ctx context.Context, sku string, now, keep, here int
 	if at.partial {
 		phase = 1
 	}
-	if s, err = r.tell(ctx, sku, now, keep, phase, all); err != nil {
+	if s, err = r.tell(ctx, sku, now, keep, at.as(phase), all); err != nil {
 		return s, err
 	}
 	s.Partial = at.partial
@@ -202,27 +207,27 @@ func (r *Recovery) PutBack(ctx context.Context, sku string, now, keep, epoch int
 		o.Cart = AnyCart
 		all[i] = entry{item: o.Item, status: o.Status, deadline: o.Due, epoch: epoch, done: o.Done}
 	}
-	_, err := r.tell(ctx, sku, now, keep, 0, all)
+	_, err := r.tell(ctx, sku, now, keep, progress{}, all)
 	return err
 }
 
-// tell makes as many calls as all needs; the last one says how far this instance is.
-func (r *Recovery) tell(ctx context.Context, sku string, now, keep int64, phase int,
+// tell makes as many calls as all needs; the last one says how far this instance is then.
+func (r *Recovery) tell(ctx context.Context, sku string, now, keep int64, then progress,
 	all []entry) (s Result, err error) {
 	restored := 0
 	for {
 		part := all[:min(len(all), MaxItems)]
 		all = all[len(part):]
-		last := phase
+		last := then.phase
 		if len(all) > 0 {
 			last = 0
 		}
-		args := append([]any{now, keep, last, r.Settle.Milliseconds(), len(part)}, columns(part)...)
+		args := append([]any{now, keep, last, then.epoch, r.Settle.Milliseconds(), len(part)}, columns(part)...)
 		if s, err = r.Call(ctx, sku, args); err != nil {
 			return s, fmt.Errorf("recover %q: %w", sku, err)
 		}
 		restored += s.Restored
-		if len(all) == 0 || phase > 0 && r.older(sku, &s) {
+		if len(all) == 0 || then.phase > 0 && s.Epoch != then.epoch {
 			s.Restored = restored
 			return s, nil
 		}
@@ -270,11 +275,11 @@ func (t *SeenState) told() progress {
 	return t.progress
 }
 
-// setTold notes how far it is, unless the epoch rose once more since it was epoch.
-func (t *SeenState) setTold(epoch int64, at progress) {
+// setTold notes how far it is, unless the epoch rose once more.
+func (t *SeenState) setTold(at progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.epoch == epoch {
+	if t.epoch == at.epoch {
 		t.progress = at
 	}
 }

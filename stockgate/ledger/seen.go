@@ -77,12 +77,12 @@ func (t *SeenState) Learn(a Answer, marked bool) (found bool) {
 		return false
 	}
 	if a.Epoch > t.epoch {
-		t.progress = progress{due: t.epoch > 0 || t.returned, ifFrozen: t.epoch == 0}
+		t.progress = progress{epoch: a.Epoch, due: t.epoch > 0 || t.returned, ifFrozen: t.epoch == 0}
 		t.epoch, t.ver, t.answered, t.lost = a.Epoch, 0, 0, ""
 	}
-	t.ver = max(t.ver, a.Ver)
-	if marked {
+	if marked { // what was only read, the one who changed it misses
 		now := time.Now()
+		t.ver = max(t.ver, a.Ver)
 		if t.since.IsZero() || now.Sub(t.at) > silenceFor {
 			t.since = now
 		}
@@ -257,7 +257,7 @@ func (t *Seen) restore(s seenRecord) {
 	if s.Epoch == one.epoch {
 		one.ver, one.answered, one.at = max(one.ver, s.Ver), max(one.answered, s.Answered), time.Now()
 	}
-	one.progress = progress{due: true, ifFrozen: true} // the process before may have been about to tell
+	one.progress = progress{epoch: one.epoch, due: true, ifFrozen: true} // the process before may have been about to tell
 }
 
 // forgetAnswered lets no claim say anything of answered calls.

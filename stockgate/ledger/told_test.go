@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -132,5 +134,76 @@ func TestRecover_JournalThatIsTooShortStaysSoWhenTheSKUFreezesAgain(t *testing.T
 				testkit.Want(t, "state", tells(t, a).State, Frozen)
 			}
 		})
+	}
+}
+
+// Two losses while the SKU is frozen. An instance that told all after the first one calls once more before it hears
+// of the second one: it has told nothing since, and the SKU does not open without it.
+func TestRecover_WhatWasToldBeforeTheSKUFrozeAgainIsNotToldSince(t *testing.T) {
+	server, a := onRedis(t)
+	b := connect(t, server, texts())
+	a.Settle, b.Settle = time.Hour, time.Hour
+	takes(t, a, "a")
+	takes(t, b, "b2")
+	losesTail(t, server, a)
+	takes(t, b, "new")
+	kept := snapshotOf(t, server, "1001")
+	for range 2 {
+		tells(t, a)
+		tells(t, b)
+	}
+	testkit.Want(t, "put back", statusOf(t, a, "tail"), "H")
+	kept.restore(t, server)
+	takes(t, b, "new") // it freezes again
+	tells(t, a)        // what it is about to say when that happens
+	b.Settle = 0
+	for range 3 {
+		testkit.Want(t, "state", tells(t, b).State, Frozen)
+	}
+	a.Settle = 0
+	for range 3 {
+		tells(t, a)
+		tells(t, b)
+	}
+	testkit.Want(t, "state", stockIn(t, b).State, On)
+	testkit.Want(t, "the tail", statusOf(t, a, "tail"), "H")
+}
+
+// An instance has more to tell than one call can, and the SKU freezes again between two of them.
+func TestRecover_SecondLossWhileAnInstanceTells(t *testing.T) {
+	server, a := onRedis(t)
+	b := connect(t, server, texts())
+	a.Settle, b.Settle = 0, 0
+	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 1000, 0))
+	takes(t, a, "a")
+	takes(t, b, "b2")
+	kept := snapshotOf(t, server, "1001")
+	for i := range 3 * MaxItems {
+		takes(t, a, fmt.Sprint("tail-", i))
+	}
+	kept.restore(t, server)
+	takes(t, a, "new")
+	takes(t, b, "new")
+	kept = snapshotOf(t, server, "1001")
+	calls := 0
+	recover := a.Call
+	a.Call = func(ctx context.Context, sku string, args []any) (Result, error) {
+		if calls++; calls == 3 {
+			takes(t, b, "new")
+			kept.restore(t, server)
+			takes(t, b, "new") // it freezes again
+			tells(t, b)
+		}
+		return recover(ctx, sku, args)
+	}
+	tells(t, a)
+	testkit.Want(t, "state", tells(t, b).State, Frozen)
+	for range 3 {
+		tells(t, a)
+		tells(t, b)
+	}
+	testkit.Want(t, "state", stockIn(t, b).State, On)
+	for i := range 3 * MaxItems {
+		testkit.Want(t, "the tail", statusOf(t, a, fmt.Sprint("tail-", i)), "H")
 	}
 }

@@ -13,7 +13,8 @@
 -- Another server, which run tells, may have lost the last writes, and of those an instance knows that has not called
 -- yet. So it sells nothing, its state reads verifying, until each instance has called whose mark is as fresh as the
 -- others', and found what it has seen. doubt is run|since meanwhile. One that does not call within PATIENCE freezes
--- it: nobody can tell what that one has sold.
+-- it: nobody can tell what that one has sold. base is the version with which the server took over. Orders are decided
+-- meanwhile, as versions of their own: they must not stand for those that an instance has seen and the server has lost.
 --
 -- The clock may jump: it is set, or that of another server is ahead. An instance calls every second, so one that finds
 -- its mark older than FRESH notes jump, the times before and behind as before|behind. Marks of about the time before
@@ -87,15 +88,24 @@ local function begin_sale(stock, sale)
 	note(stock, 'sale', digits(sale))
 end
 
+-- common is the version up to which the caller may know the stock: one that has not called this server yet knows
+-- nothing of what others have changed here. run is the server of its mark, nil where it has none.
+local function common(stock, run)
+	if stock.run == RUN or not run or run == RUN or string.match(stock.doubt or '', '^(.*)|%d+$') ~= RUN then
+		return stock.ver
+	end
+	return stock.base
+end
+
 -- seen tells how the stock is less than what the caller has seen of it, or nil. reached is its mark's highest call.
-local function seen(stock, reached)
+local function seen(stock, reached, run)
 	local epoch, ver = tonumber(EPOCH), tonumber(VER)
 	if LOST ~= '' and epoch == 0 then return LOST end
 	if stock.epoch > epoch and epoch > 0 and stock.born > epoch then return 'missing' end
 	if stock.sale < tonumber(SALE) then return 'version' end
 	if stock.epoch > epoch then return nil end
 	if LOST ~= '' then return LOST end
-	if stock.epoch < epoch or stock.ver < ver then return 'version' end
+	if stock.epoch < epoch or common(stock, run) < ver then return 'version' end
 	if reached < tonumber(ANSWERED) then return 'mark' end
 end
 
@@ -186,8 +196,9 @@ local function trust(stock)
 end
 
 -- silent counts the instances that have not called this server yet. At first it leaves out those that were gone
--- before: whose mark is much older than the newest.
-local function silent(stock, first)
+-- before: whose mark is much older than the newest. Those that the server in doubt before this one waits for are none
+-- of them.
+local function silent(stock, first, doubted)
 	local all, marks, newest, n = redis.call('HGETALL', S), {}, 0, 0
 	for i = 1, #all, 2 do
 		if string.sub(all[i], 1, 2) == 'm:' then
@@ -200,7 +211,7 @@ local function silent(stock, first)
 	newest = math.min(newest, clock())
 	for i = 1, #marks, 2 do
 		local name, mark = marks[i], marks[i + 1]
-		if first and mark.last < newest - FRESH then
+		if first and (not doubted or mark.run == doubted) and mark.last < newest - FRESH then
 			redis.call('HSET', S, name, digits(mark.seq) .. '|' .. digits(mark.at) .. '|' .. RUN)
 		elseif name ~= 'm:' .. WHO and mark.run ~= RUN then
 			n = n + 1
@@ -214,12 +225,13 @@ local function doubt(stock, now)
 	local run, since = string.match(stock.doubt or '', '^(.*)|(%d+)$')
 	local known = run == RUN and tonumber(since) <= now -- a later time is one of a clock that ran ahead
 	if not known then since = digits(now) end
-	if silent(stock, not run) == 0 then
+	if silent(stock, run ~= RUN, run) == 0 then
 		trust(stock)
 	elseif now - tonumber(since) > PATIENCE then
 		freeze(stock, 'silent')
 	else
 		if not known then note(stock, 'doubt', RUN .. '|' .. since) end
+		if run ~= RUN then note(stock, 'base', digits(stock.ver)) end
 		if stock.state == 'on' then stock.state = 'verifying' end
 	end
 end
@@ -235,8 +247,8 @@ local function meet(stock, mark)
 		if RUN ~= '' and stock.run ~= '' and stock.run ~= RUN and stock.state == 'on' then stock.state = 'verifying' end
 		return
 	end
-	local now, reached, here = clock(), stamp(mark)
-	local why = seen(stock, reached)
+	local now, reached, here, run = clock(), stamp(mark)
+	local why = seen(stock, reached, run)
 	stock.here, stock.overtaken = here, reached >= tonumber(SEQ)
 	if string.sub(WHO, 1, #SETTLER) ~= SETTLER then
 		note(stock, 'm:' .. WHO, digits(math.max(reached, tonumber(SEQ))) .. '|' .. digits(now) .. '|' .. RUN)
@@ -257,9 +269,9 @@ end
 
 -- lazily reads what orders hardly ever need of the stock, all of it when some of it is first asked for.
 local lazily = {__index = function(stock, name)
-	local v = redis.call('HMGET', S, 'why', 'doubt', 'rc:' .. WHO, 'born', 'later', 'paid', 'jump')
+	local v = redis.call('HMGET', S, 'why', 'doubt', 'rc:' .. WHO, 'born', 'later', 'paid', 'jump', 'base')
 	local read = {why = v[1] or '', doubt = v[2], roll = v[3], born = tonumber(v[4] or 0), later = v[5] or '0', paid = v[6] == '1',
-		jump = v[7] or ''}
+		jump = v[7] or '', base = tonumber(v[8] or stock.ver)}
 	for field, value in pairs(read) do
 		if rawget(stock, field) == nil then stock[field] = value end
 	end

@@ -1,7 +1,8 @@
 -- recover puts back what one instance knows of orders that the ledger may have lost, and opens a frozen ledger once
 -- everybody on the roll has told all.
--- ARGV: events, now, keep, phase (0 = more follows), settle (ms), n, n serials, n users, n quantities, n states, n times, n epochs
---   in which they were made, n epochs and n versions in which that was done
+-- ARGV: events, now, keep, phase (0 = more follows), the epoch in which the caller has told so far (0 = any), settle (ms), n,
+--   n serials, n users, n quantities, n states, n times, n epochs in which they were made, n epochs and n versions in
+--   which that was done
 -- Reply: false without a ledger, else all numbers, of which done is 1 when it was opened now; the time of the caller's
 -- last call that was known; was; how many records were put back; then the names of those who have not told all.
 --
@@ -10,11 +11,15 @@
 -- Who tells the order later does not put it back as sold; the tombstone is of its units and user then. What comes again changes nothing. Orders of a ledger
 -- before this one, and those that were archived, are passed over.
 
-local keep, phase, settle, n = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local keep, phase, told_in = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local settle, n = tonumber(ARGV[6]), tonumber(ARGV[7])
 local stock = load()
 if not stock then
 	return false
 end
+
+-- What was told before the stock froze again, by this call or by another's, may be gone: nothing is told in this epoch.
+if stock.froze or told_in > 0 and told_in < stock.epoch then phase = 0 end
 
 -- upto is what was there when the stock froze. What a record without a version says was done by then; in an open stock it
 -- may have been done since, and is later than whatever was adopted before.
@@ -53,7 +58,7 @@ local function merge(there, at, said, done)
 	if (said == 'X' or said == 'R') and later(done, at) then return there end
 end
 
-local function arg(column, i) return ARGV[6 + column * n + i] end
+local function arg(column, i) return ARGV[7 + column * n + i] end
 
 local c = change(ARGV[2])
 
@@ -103,15 +108,15 @@ end
 
 local restored = 0
 if n > 0 then
-	local records = redis.call('HMGET', R, unpack(ARGV, 7, 6 + n))
+	local records = redis.call('HMGET', R, unpack(ARGV, 8, 7 + n))
 	for i = 1, n do restored = restored + restore(i, c.fresh[arg(0, i)] or records[i]) end
 	if restored > 0 then commit(stock, 'recover', c) end
 end
 
 -- tell_all notes how far the caller is, and returns who is not as far, and the fields of the roll. A caller that only
--- looks hears who has not told all. A call that has frozen the stock has told nothing in its new epoch.
+-- looks hears who has not told all.
 local function tell_all(at)
-	if phase > 0 and not stock.froze then note(stock, 'rc:' .. WHO, digits(phase) .. '|' .. digits(at)) end
+	if phase > 0 then note(stock, 'rc:' .. WHO, digits(phase) .. '|' .. digits(at)) end
 	local far = phase > 0 and phase or 2
 	local all, waits, fields = redis.call('HGETALL', S), {}, {'rc:' .. WHO}
 	for i = 1, #all, 2 do
@@ -140,7 +145,7 @@ if stock.state == 'frozen' and WHO ~= '' then
 	local fields
 	waits, fields = tell_all(at)
 	local by_hand = stock.by_hand or stock.why == 'operator' or not was or was == 'frozen'
-	local ready = phase == 2 and not stock.froze and #waits == 0 and not by_hand
+	local ready = phase == 2 and #waits == 0 and not by_hand
 	local now, froze = clock(), tonumber(since or 0)
 	if froze > now then -- by a clock that ran ahead
 		froze = now
