@@ -21,6 +21,7 @@ const (
 	sku     = "1001"
 	hold    = 1500 * time.Millisecond
 	long    = 12 * time.Second // a hold that outlives a loss: a SKU that has lost something is closed for 3 s and more
+	longer  = 2 * time.Minute  // one that outlives an instance that never comes back: others wait a minute for it
 	timeout = 200 * time.Millisecond
 )
 

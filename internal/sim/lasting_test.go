@@ -29,7 +29,7 @@ type lasting struct {
 func (w *world) planLasting() *lasting {
 	r := rand.New(rand.NewPCG(w.seed, 1))
 	if r.IntN(lastingSeeds) > 0 {
-		return &lasting{}
+		return &lasting{w: w}
 	}
 	l := &lasting{r: r, w: w, goes: between(r, time.Minute, 2*time.Minute)}
 	cutOff := r.IntN(len(w.gateways))
@@ -119,12 +119,12 @@ func (l *lasting) moved(at time.Duration) time.Duration {
 
 // end is when all faults have ended.
 func (l *lasting) end() time.Duration {
-	end := faultsEnd
+	end := l.w.lasts
 	if l.r != nil {
 		end += l.returns
 	}
 	for _, s := range l.steps {
-		end = max(end, s.at+faultsEnd)
+		end = max(end, s.at+l.w.lasts)
 	}
 	return end
 }

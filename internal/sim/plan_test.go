@@ -31,18 +31,17 @@ type step struct {
 }
 
 const (
-	faultsEnd = 4 * time.Second
-	hurry     = 6 * time.Second   // after which an operator in a hurry does not wait any longer for a SKU to open
-	patience  = 150 * time.Second // of another one: it freezes within a minute, and is named in one more
-	maxActs   = 4                 // of an operator: what settlers know closes a SKU again
-	quietEnd  = 4 * time.Minute   // by then a ledger is open again, or the log has named what a person has to do
+	hurry    = 6 * time.Second   // after which an operator in a hurry does not wait any longer for a SKU to open
+	patience = 150 * time.Second // of another one: it freezes within a minute, and is named in one more
+	maxActs  = 4                 // of an operator: what settlers know closes a SKU again
+	quietEnd = 4 * time.Minute   // by then a ledger is open again, or the log has named what a person has to do
 )
 
 // plan draws the orders and faults of a seed.
 func (w *world) plan(r *rand.Rand) (steps []step) {
 	add := func(at time.Duration, what string, do func()) { steps = append(steps, step{at, what, do}) }
 	slow := w.planLasting()
-	within := func() time.Duration { return slow.moved(time.Duration(r.Int64N(int64(faultsEnd)))) }
+	within := func() time.Duration { return slow.moved(time.Duration(r.Int64N(int64(w.lasts)))) }
 	rush := time.Duration(-1) // some orders come to one instance at the same time, and share a call
 	if r.IntN(4) == 0 {
 		rush = within()
@@ -89,7 +88,7 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 		add(within(), fmt.Sprintf("Redis is away for %v, and empty then", away), func() { w.failOver(all, away) })
 	}
 	if r.IntN(6) == 0 {
-		ago := time.Duration(r.Int64N(int64(faultsEnd)))
+		ago := time.Duration(r.Int64N(int64(w.lasts)))
 		add(within(), fmt.Sprintf("Redis starts with its data of %v ago", ago), func() { w.failOver(w.since(ago), 0) })
 	}
 	for range r.IntN(8) / 6 {
@@ -103,16 +102,20 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 	}
 	if w.waits && r.IntN(2) == 0 {
 		n, lost, away := r.IntN(len(w.bought)), r.IntN(4), time.Duration(r.IntN(2_000_000_000))
+		lose, what := func() int { return lost }, fmt.Sprintf("%d writes", lost)
+		if ago := time.Duration(r.IntN(3_000_000)); ago > 0 && r.IntN(2) == 0 { // the attempt is lost, and its hold is not
+			lose, what = func() int { return w.since(ago) }, fmt.Sprintf("those of %v", ago)
+		}
 		w.outage = func(g *gateway) {
 			for i := range w.gateways {
 				if w.at(i) == g {
 					w.restart(i, true, 0)
 				}
 			}
-			w.failOver(lost, away)
+			w.failOver(lose(), away)
 		}
-		add(0, fmt.Sprintf("when order %d is sent, its instance is killed, and Redis fails over after %v and loses %d writes",
-			n, away, lost), func() { w.struck.Store(int64(n) + 1) })
+		add(0, fmt.Sprintf("when order %d is sent, its instance is killed, and Redis fails over after %v and loses %s",
+			n, away, what), func() { w.struck.Store(int64(n) + 1) })
 		add(slow.end(), "no outage begins any more", func() { w.struck.Store(0) })
 	}
 	steps, w.end = append(steps, slow.steps...), slow.end()

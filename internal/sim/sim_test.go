@@ -93,7 +93,8 @@ type world struct {
 	background       sync.WaitGroup
 	starting         sync.WaitGroup // of instances that start again
 	began            time.Time
-	end              time.Duration   // of the faults
+	lasts            time.Duration   // for which orders come and faults begin, but for those that last for minutes
+	end              time.Duration   // of all faults
 	ctx              context.Context // of this schedule
 
 	mu    sync.Mutex
@@ -128,8 +129,11 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 		settles:  r.IntN(3) > 0, journal: r.IntN(2) == 0, total: 2 + r.Int64N(6), perUser: 2 * r.Int64N(2), hold: hold}
 	w.hurried, w.audits = r.IntN(8) > 0, r.IntN(4) == 0
 	w.waits = r.IntN(8) == 0 // deliverers ask Redis all the time
+	if w.lasts = 4 * time.Second; w.waits {
+		w.lasts *= 2 // for 3 s they send nothing
+	}
 	if w.waits && r.IntN(2) == 0 {
-		w.hold = long
+		w.hold = []time.Duration{long, longer}[r.IntN(2)]
 	}
 	if r.IntN(3) == 0 {
 		w.skews = [2]time.Duration{-time.Duration(r.IntN(90_000_000)), time.Duration(r.IntN(90_000_000))}
