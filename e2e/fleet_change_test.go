@@ -1,13 +1,11 @@
 package e2e
 
 import (
-	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"sluice/internal/redistest"
-	"sluice/internal/testkit"
 )
 
 // command runs the binary on the control API of a gate, and returns what it prints and whether it succeeds.
@@ -35,13 +33,6 @@ func signed(t *testing.T) string {
 
 // mostInFlight is the concurrency limit in force.
 func (g *running) mostInFlight() float64 { return g.metric("sluice_upstream_in_flight_limit") }
-
-const perUser = `[[limits.rate]]
-name = "per_user"
-key = "$cookie_uid"
-rate = "1/m"
-burst = 2
-`
 
 // One command changes all instances, also one that starts late. What is known holds while Redis is away, and after it
 // has come back empty.
@@ -103,81 +94,6 @@ func TestFleet_OverridesHoldOnAllInstances(t *testing.T) {
 			g.told("GET", "/status", "", &now)
 			return now.Mode == "observe"
 		})
-	}
-}
-
-// A SKU that is paused for a while is sold again, also when the instance that was asked to pause it has died.
-func TestFleet_PauseOfASKUEndsWithoutTheInstanceThatMadeIt(t *testing.T) {
-	testkit.Nightly(t, "it waits for the end of a pause of 10 s")
-	t.Parallel()
-	r, shop := redistest.Start(t), open(t, nil)
-	a, b := reserves(t, r, 10, shop.setting()), reserves(t, r, 0, shop.setting())
-	if status, reason := (&buyer{user: "1"}).buy(b.front); status != 200 {
-		t.Fatalf("%d %s before the pause", status, reason)
-	}
-	a.prints(t, "stock pause 1001 --for 10s", "all instances")
-	soon(t, "the other instance knows", func() bool {
-		_, out := b.control(t, "/api/v1/overrides")
-		return strings.Contains(out, `"sku":"1001"`)
-	})
-	a.die()
-	n := 1
-	soon(t, "it is sold again", func() bool {
-		n++
-		status, _ := (&buyer{user: fmt.Sprint(n)}).buy(b.front)
-		return status == 200
-	})
-	soon(t, "no override is left", func() bool {
-		_, out := b.control(t, "/api/v1/overrides")
-		return strings.Contains(out, `"overrides":[]`)
-	})
-}
-
-// One key of a rate is shown and reset on all instances, and all of them are shown, and drain.
-func TestFleet_ShowsAndResetsKeysAndDrains(t *testing.T) {
-	t.Parallel()
-	r, shop := redistest.Start(t), open(t, nil)
-	secret := signed(t)
-	begin := func(more string) *running {
-		return gate(t, redisAt(r), shop.setting(), unlimited, secret, more+perUser+fleetRoute)
-	}
-	a, b := begin(""), begin("")
-	for _, g := range []*running{a, b} {
-		for range 4 {
-			g.ask("GET", "/page", "Cookie: uid=u1")
-		}
-		g.wantMetric(1, "sluice_rate_nearly_limited_total", `rate="per_user"`) // the last of two that were admitted
-	}
-	fleet := func(args, text string) { // an instance that is late is missing in what is printed
-		t.Helper()
-		soon(t, args+" tells of two instances", func() bool {
-			out, good := a.command(strings.Fields(args)...)
-			return good && strings.Count(out, text) == 2
-		})
-	}
-	fleet("limit show per_user u1", "0 of 2 left")
-	if out := a.prints(t, "limit show per_user u1 --instance"); strings.Count(out, "\n") != 1 {
-		t.Errorf("want one instance:\n%s", out)
-	}
-	fleet("limit reset per_user u1", "reset, 2 of 2 left")
-	if out, good := a.command("limit", "reset", "per_usr", "u1"); good || !strings.Contains(out, `"per_user"`) {
-		t.Errorf("a limit that is not there: %s", out)
-	}
-	fleet("status --fleet", "ready")
-	a.prints(t, "status --fleet", "VERSION")
-	d := begin("limits.concurrency.max_queue = 99\n")
-	soon(t, "the configurations differ", func() bool {
-		out, good := a.command("status", "--fleet")
-		return !good && strings.Contains(out, "differ in config") && strings.Count(out, "\n") == 5
-	})
-	a.prints(t, "drain --fleet", "draining")
-	for _, g := range []*running{a, b, d} {
-		if code := g.stopped(); code != 0 {
-			t.Errorf("exit code %d", code)
-		}
-	}
-	if again := begin(""); !again.ready() {
-		t.Error("one that starts after the drain does not serve")
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"sluice/internal/redistest"
@@ -25,27 +24,6 @@ func logged(t *testing.T, settings ...string) (*running, *journal) {
 	command := exec.Command(binary, "run", "--config", path)
 	command.Stdout = out
 	return start(t, path, command), out
-}
-
-// A gateway has several clients of one Redis, of which one logs what that is.
-func TestLog_RedisIsFoundOnce(t *testing.T) {
-	t.Parallel()
-	redis := redistest.Start(t)
-	for _, text := range []string{routes, reserveRoutes} {
-		g := gate(t, "upstream.targets = [\"http://127.0.0.1:1\"]", "limits.window.scope = \"fleet\"", redisAt(redis), text)
-		g.logs(t, "redis found")
-		g.terminate()
-		g.stopped()
-		found := 0
-		for _, line := range g.log.lines() {
-			if line.Msg == "redis found" {
-				found++
-			}
-		}
-		if found != 1 {
-			t.Errorf("it is logged %d times, want once:\n%s", found, g.log.String())
-		}
-	}
 }
 
 // unlogged is for tests that weigh the memory of something else: what the access log remembers grows to its bound
@@ -255,73 +233,6 @@ func TestWhy_ReportsARejection(t *testing.T) {
 	if out.String() != "" {
 		t.Errorf("a log that is off tells %s", out)
 	}
-}
-
-func TestAccessLog_FloodOfRejectionsIsASampleAndSums(t *testing.T) {
-	t.Parallel()
-	shop := open(t, nil)
-	g, out := logged(t, shop.setting(), unlimited,
-		"access_log.rejected_per_second = 2")
-	const rejected = 300
-	for range rejected {
-		g.order("7777").must(t, 404, "unknown_sku")
-	}
-	soon(t, "every rejection is in a sum", func() bool {
-		sum := 0
-		for _, e := range out.entries() {
-			sum += e.Rejected["unknown_sku"]
-		}
-		// A second in which every line was told has no sum.
-		return sum >= rejected-10
-	})
-	lines := 0
-	for _, e := range out.entries() {
-		if e.Reason == "unknown_sku" {
-			lines++
-		}
-	}
-	if lines < 2 || lines > rejected/2 {
-		t.Errorf("%d of %d rejections have a line", lines, rejected)
-	}
-}
-
-func TestAccessLog_IsRotatedAndReloaded(t *testing.T) {
-	t.Parallel()
-	shop := open(t, nil)
-	log := filepath.Join(t.TempDir(), "access.log")
-	g := stocked(t, shop.setting(), fmt.Sprintf("access_log.output = %q", "file:"+log))
-	holds := func(path, id string) func() bool {
-		return func() bool {
-			text, _ := os.ReadFile(path)
-			return strings.Contains(string(text), `"`+id+`"`)
-		}
-	}
-	g.order("1001", "X-Request-Id: r-1").must(t, 200, "")
-	soon(t, "the first is told", holds(log, "r-1"))
-	if err := os.Rename(log, log+".1"); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.process.Process.Signal(syscall.SIGUSR1); err != nil {
-		t.Fatal(err)
-	}
-	soon(t, "the new file is there", func() bool { _, err := os.Stat(log); return err == nil })
-	g.order("1001", "X-Request-Id: r-2").must(t, 200, "")
-	soon(t, "the second is told", holds(log, "r-2"))
-	text, err := os.ReadFile(g.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	moved := strings.Replace(string(text), log+`"`, log+".new\"\naccess_log.mask_ip = true", 1)
-	g.rewrite(moved, true)
-	g.order("1001", "X-Request-Id: r-3").must(t, 200, "")
-	soon(t, "the third is told", holds(log+".new", "r-3"))
-	if holds(log, "r-1")() || holds(log+".1", "r-2")() || holds(log, "r-3")() || !holds(log+".new", "127.0.0.0")() {
-		t.Error("a line is in the wrong file")
-	}
-	g.rewrite(strings.Replace(moved, log+".new", "/none/of/these/access.log", 1), false)
-	g.order("1001", "X-Request-Id: r-4").must(t, 200, "")
-	soon(t, "the old file is written on", holds(log+".new", "r-4"))
-	g.logs(t, "access_log.output: open the access log: open /none/of/these/access.log: no such file")
 }
 
 // The reader of standard output goes away, as when the log collector crashes: shoppers do not notice.
