@@ -230,3 +230,10 @@ func TestExplain_PrintsReasonAndDetailOfARejection(t *testing.T) {
 	wants(t, explain("no_route", "GET", "/order/1001"), "no match  POST /order/{sku} (route order)\n",
 		"no match  /page/ (route pages)\n")
 }
+
+func TestVersion_IsTheOneThatWasBuilt(t *testing.T) {
+	t.Parallel()
+	if out := ok(t, "version"); out != "sluice "+builtVersion+"\n" {
+		t.Errorf("prints %q", out)
+	}
+}

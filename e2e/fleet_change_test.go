@@ -128,3 +128,58 @@ func TestFleet_OverrideWithoutTheSecretIsIgnored(t *testing.T) {
 	}
 	open.prints(t, "override set mode observe --for 10m --instance", "this instance")
 }
+
+const perUser = `[[limits.rate]]
+name = "per_user"
+key = "$cookie_uid"
+rate = "1/m"
+burst = 2
+`
+
+// One key of a rate is shown and reset on all instances, and all of them are shown, and drain.
+func TestFleet_ShowsAndResetsKeysAndDrains(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), open(t, nil)
+	secret := signed(t)
+	begin := func(more string) *running {
+		return gate(t, redisAt(r), shop.setting(), unlimited, secret, more+perUser+fleetRoute)
+	}
+	a, b := begin(""), begin("")
+	for _, g := range []*running{a, b} {
+		for range 4 {
+			g.ask("GET", "/page", "Cookie: uid=u1")
+		}
+		g.wantMetric(1, "sluice_rate_nearly_limited_total", `rate="per_user"`) // the last of two that were admitted
+	}
+	fleet := func(args, text string) { // an instance that is late is missing in what is printed
+		t.Helper()
+		soon(t, args+" tells of two instances", func() bool {
+			out, good := a.command(strings.Fields(args)...)
+			return good && strings.Count(out, text) == 2
+		})
+	}
+	fleet("limit show per_user u1", "0 of 2 left")
+	if out := a.prints(t, "limit show per_user u1 --instance"); strings.Count(out, "\n") != 1 {
+		t.Errorf("want one instance:\n%s", out)
+	}
+	fleet("limit reset per_user u1", "reset, 2 of 2 left")
+	if out, good := a.command("limit", "reset", "per_usr", "u1"); good || !strings.Contains(out, `"per_user"`) {
+		t.Errorf("a limit that is not there: %s", out)
+	}
+	fleet("status --fleet", "ready")
+	a.prints(t, "status --fleet", "VERSION")
+	d := begin("limits.concurrency.max_queue = 99\n")
+	soon(t, "the configurations differ", func() bool {
+		out, good := a.command("status", "--fleet")
+		return !good && strings.Contains(out, "differ in config") && strings.Count(out, "\n") == 5
+	})
+	a.prints(t, "drain --fleet", "draining")
+	for _, g := range []*running{a, b, d} {
+		if code := g.stopped(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	}
+	if again := begin(""); !again.ready() {
+		t.Error("one that starts after the drain does not serve")
+	}
+}

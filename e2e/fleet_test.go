@@ -144,3 +144,29 @@ func TestFleet_ShopsOnOneRedisShareNoLimit(t *testing.T) {
 		}
 	}
 }
+
+// Each of two instances has a half of what the fleet may have in the shop. They keep their halves while Redis is away.
+// One that is alone has all.
+func TestFleet_EachInstanceHasItsPartOfALimit(t *testing.T) {
+	t.Parallel()
+	redis, shop := redistest.Start(t), open(t, nil)
+	var gates [2]*running
+	for i := range gates {
+		gates[i] = gate(t, shop.setting(), `stock.source = "off"`, "stock.redis.addresses = "+quoted(redis.Addr),
+			"limits.concurrency.scope = \"fleet\"", "limits.concurrency.max_in_flight = 100", fleetRoute)
+	}
+	for _, g := range gates {
+		soon(t, "each has a half", func() bool { return g.mostInFlight() == 50 })
+	}
+	redis.Kill()
+	for _, g := range gates {
+		soon(t, "the loss is noticed", func() bool { return g.metric("sluice_fleet_up") == 0 })
+		if n := g.mostInFlight(); n != 50 {
+			t.Errorf("%v in flight while Redis is away, want 50", n)
+		}
+	}
+	redis.Restart()
+	gates[1].terminate()
+	gates[1].stopped()
+	soon(t, "the one that is left has all", func() bool { return gates[0].mostInFlight() == 100 })
+}

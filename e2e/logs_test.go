@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"sluice/internal/redistest"
@@ -258,4 +259,43 @@ func TestAccessLog_GateOutlivesTheReaderOfItsLog(t *testing.T) {
 		})
 	}
 	g.logs(t, "access log: lines are lost")
+}
+
+func TestAccessLog_IsRotatedAndReloaded(t *testing.T) {
+	t.Parallel()
+	shop := open(t, nil)
+	log := filepath.Join(t.TempDir(), "access.log")
+	g := stocked(t, shop.setting(), fmt.Sprintf("access_log.output = %q", "file:"+log))
+	holds := func(path, id string) func() bool {
+		return func() bool {
+			text, _ := os.ReadFile(path)
+			return strings.Contains(string(text), `"`+id+`"`)
+		}
+	}
+	g.order("1001", "X-Request-Id: r-1").must(t, 200, "")
+	soon(t, "the first is told", holds(log, "r-1"))
+	if err := os.Rename(log, log+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.process.Process.Signal(syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the new file is there", func() bool { _, err := os.Stat(log); return err == nil })
+	g.order("1001", "X-Request-Id: r-2").must(t, 200, "")
+	soon(t, "the second is told", holds(log, "r-2"))
+	text, err := os.ReadFile(g.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := strings.Replace(string(text), log+`"`, log+".new\"\naccess_log.mask_ip = true", 1)
+	g.rewrite(moved, true)
+	g.order("1001", "X-Request-Id: r-3").must(t, 200, "")
+	soon(t, "the third is told", holds(log+".new", "r-3"))
+	if holds(log, "r-1")() || holds(log+".1", "r-2")() || holds(log, "r-3")() || !holds(log+".new", "127.0.0.0")() {
+		t.Error("a line is in the wrong file")
+	}
+	g.rewrite(strings.Replace(moved, log+".new", "/none/of/these/access.log", 1), false)
+	g.order("1001", "X-Request-Id: r-4").must(t, 200, "")
+	soon(t, "the old file is written on", holds(log+".new", "r-4"))
+	g.logs(t, "access_log.output: open the access log: open /none/of/these/access.log: no such file")
 }
