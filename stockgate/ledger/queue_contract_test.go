@@ -288,7 +288,7 @@ func TestSlots_KeepToTheRate(t *testing.T) {
 func TestSlots_EachRateGrantsWhatItSays(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := connect(t, server, texts()), server.Client
-	for rate := 1; rate <= 1000; rate++ {
+	for rate := 1; rate <= 1000; rate += 9 {
 		testkit.Check(t, c.Del(t.Context(), s.fiveKeys(slotsOf)[0], s.queueKeys(slotsOf)[0]).Err())
 		call := SlotCall{Limit: 9, Rate: float64(rate), For: 60_000, Want: []string{"a"}}
 		testkit.Want(t, fmt.Sprintf("%d a second", rate), testkit.Must[int](t)(s.Slots(t.Context(), call)), 1)

@@ -311,27 +311,6 @@ func TestRecovery_InstanceThatComesAfterTheSKUHasOpenedStillReports(t *testing.T
 	testkit.Want(t, "free", s.Free, -1) // an alarm, and not silence
 }
 
-func TestRecover_JournalThatIsTooShortDoesNotVouch(t *testing.T) {
-	p := newPair(t)
-	x := exchangeTo(t, p.master)
-	a := p.through(x)
-	a.Log = newOperationLog(2)
-	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 9, 0))
-	takes(t, a, "before")
-	p.cut()
-	for _, serial := range []string{"1", "2", "3"} {
-		takes(t, a, serial)
-	}
-	x.turn(p.replica.Addr)
-	takes(t, a, "new")
-	for range 3 {
-		s := tells(t, a)
-		testkit.Want(t, "state", s.State, Frozen)
-	}
-	testkit.Want(t, "the oldest", statusOf(t, a, "1"), "none")
-	testkit.Want(t, "the newest", statusOf(t, a, "3"), "H")
-}
-
 func TestRecover_WhatAnOperatorFrozeOrPausedStaysSo(t *testing.T) {
 	for was, then := range map[State]State{Paused: Paused,
 		Ended: Ended, Frozen: Frozen} {

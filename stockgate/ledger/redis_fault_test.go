@@ -25,15 +25,7 @@ func tries(r *Store) map[string]error {
 		[]Item{{Serial: "new", User: "zoe", Quantity: 1}},
 		make([]Code, 1),
 	)
-	_, all["finish"] = r.Finish(
-		ctx,
-		"1001",
-		1,
-		2,
-		Release,
-		[]Item{{Serial: "a"}},
-		make([]Done, 1),
-	)
+	_, all["finish"] = r.Finish(ctx, "1001", 1, 2, Release, []Item{{Serial: "a"}}, make([]Done, 1))
 	_, _, all["look"] = r.ReadStock(ctx, "1001")
 	_, all["sweep"] = r.Sweep(ctx, "1001", 5_000, 6_000, 10)
 	_, all["set total"] = r.SetTotal(ctx, "1001", 9, 9)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
@@ -47,28 +46,6 @@ func TestRedis_ScriptsAreLoadedBeforeTheFirstCall(t *testing.T) {
 	testkit.Want(t, "texts sent", server.Calls("eval"), 0)
 }
 
-func TestRedis_ReserveWhoseReplyWasLostTakesOneUnit(t *testing.T) {
-	server := redistest.Start(t)
-	r := testkit.Must[*Store](t)(NewStore(optionsFor(server, 1))) // one connection, which is open when the server hangs
-	t.Cleanup(func() { r.Close() })
-	testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1001", 5, 2))
-	before := server.Calls("evalsha")
-	server.Pause()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // also on a busy machine it is sent within that
-	defer cancel()
-	items, codes := []Item{{Serial: "lost", User: "zoe", Quantity: 1}}, make([]Code, 1)
-	if _, err := r.Reserve(ctx, "1001", 0, 1, 1_000, items, codes); err == nil {
-		t.Fatal("a hanging server answered")
-	}
-	server.Resume()
-	testkit.Eventually(t, "the server has run what lay in its socket", func() bool {
-		return server.Calls("evalsha") > before
-	})
-	testkit.Want(t, "the same serial again", takeUnit(t, r, "lost", "zoe"), ReplayHeld)
-	testkit.Want(t, "calls", server.Calls("evalsha")-before, 2)
-	testkit.Want(t, "held", stockIn(t, r).Held, 1)
-}
-
 func TestRedis_StreamIsBounded(t *testing.T) {
 	server := redistest.Start(t)
 	r := connect(t, server, texts())
@@ -85,16 +62,7 @@ func TestRedis_StreamIsBounded(t *testing.T) {
 func TestRedis_FullBatchIsOneCall(t *testing.T) {
 	server, r := onRedis(t)
 	testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1001", 1_000, 0))
-	items, codes, done := make(
-		[]Item,
-		MaxItems,
-	), make(
-		[]Code,
-		MaxItems,
-	), make(
-		[]Done,
-		MaxItems,
-	)
+	items, codes, done := make([]Item, MaxItems), make([]Code, MaxItems), make([]Done, MaxItems)
 	for i := range items {
 		items[i] = Item{Serial: fmt.Sprintf("%0128d", i), User: strings.Repeat(fmt.Sprint(i), 40), Quantity: 1}
 	}

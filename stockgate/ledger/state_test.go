@@ -56,6 +56,7 @@ func TestReserver_SearchesTakeNoLookUpOfThoseWhoNameTheSKU(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(testSKU, 10)
 		d := opened(t, testOptions(), s, nil)
+		wants(t, "known to have a ledger", d.buy("ann", ""), Held) // else nothing is searched
 		s.set(func(string, bool) error { time.Sleep(10 * time.Millisecond); return nil })
 		var searches sync.WaitGroup
 		for range 3 * stateSize {

@@ -84,9 +84,7 @@ func many(t testing.TB, r *Store, n int) (skus []string) {
 func hold(t testing.TB, r *Store, sku, serial string, deadline int64) {
 	t.Helper()
 	codes := make([]Code, 1)
-	testkit.Must[StockVersion](
-		t,
-	)(
+	testkit.Must[StockVersion](t)(
 		r.Reserve(
 			context.Background(),
 			sku,
