@@ -29,6 +29,7 @@ func audited(t testing.TB, s Calls) Audit {
 }
 
 func TestAudit_EachBrokenInvariantIsFound(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	for command, kinds := range map[string]string{
 		"hset sluice:shop:{1001}:s limit 9":                                            "",
@@ -75,6 +76,7 @@ func TestAudit_EachBrokenInvariantIsFound(t *testing.T) {
 }
 
 func TestAudit_BrokenInvariantIsFoundAmongThousands(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	fillUp(t, r, 3_000)
 	a := audited(t, r)
@@ -147,6 +149,7 @@ func meddle(t testing.TB, r *Store, n *rand.Rand) {
 }
 
 func TestAudit_HealthyLedgerIsNeverFoundBrokenWhateverHappensBetweenTwoPages(t *testing.T) {
+	t.Parallel()
 	_, r := onRedis(t)
 	fillUp(t, r, 1_000)
 	n := rand.New(rand.NewPCG(1, 2))

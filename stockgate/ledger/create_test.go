@@ -69,6 +69,7 @@ func TestCreate_LostLedgerIsNotCreatedAnew(t *testing.T) {
 // Redis may come up empty again and again: as long as an instance misses a ledger, another one that has never seen it
 // does not make it as if it had never been.
 func TestCreate_LedgerThatIsLostTwiceIsNotCreatedAnew(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	saw := connect(t, server, texts())
 	testkit.Must[Stock](t)(saw.SetTotal(t.Context(), "1001", 5, 0))

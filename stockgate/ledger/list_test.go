@@ -10,6 +10,7 @@ import (
 )
 
 func TestRedisstore_EverySKUWithALedgerIsListedInOrder(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		want := []string{"1001"}
 		for i := range 1_200 {
@@ -54,6 +55,7 @@ func TestRedisstore_NameIsToldBeforeTheLedgerIsMade(t *testing.T) {
 }
 
 func TestRedisstore_RecordsAreAllShown(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		testkit.Must[Stock](t)(s.SetTotal(t.Context(), "1001", 5_000, 0))
 		wanted := map[string]Status{}

@@ -82,6 +82,7 @@ func TestMarks_MarkThatIsGoneFreezesTheSKUBeforeAUnitIsTaken(t *testing.T) {
 }
 
 func TestMarks_EveryWayOfCallingNoticesALostMark(t *testing.T) {
+	t.Parallel()
 	for name, call := range map[string]func(*testing.T, *Store){
 		"reserve": func(t *testing.T, r *Store) { takeUnit(t, r, "new", "zoe") },
 		"finish":  func(t *testing.T, r *Store) { finishOne(t, r, Confirm, "a") },

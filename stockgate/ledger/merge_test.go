@@ -56,6 +56,7 @@ func merges(t *testing.T, server *redistest.Server, r *Store, sku string, there,
 }
 
 func TestMerge_LedgerHasTheSameCases(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	for i, c := range mergeCases() {
 		s, record := merges(t, server, r, fmt.Sprint("merge ", i), c.There, c.Told, false)

@@ -25,6 +25,7 @@ func missing(t *testing.T, r *Store, sku string) error {
 // A server that took over without the last writes does not say that there is no such order, and not how many units
 // users have: whether the SKU was on sale or not.
 func TestMissing_ServerThatLostItsTailDoesNotTell(t *testing.T) {
+	t.Parallel()
 	for _, state := range []State{On, Paused, Ended} {
 		t.Run(string(state), func(t *testing.T) {
 			p := newPair(t)

@@ -286,6 +286,7 @@ func TestSlots_KeepToTheRate(t *testing.T) {
 
 // A ms of today has 13 digits: what of it is computed with a rate must not be rounded to nothing.
 func TestSlots_EachRateGrantsWhatItSays(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s, c := connect(t, server, texts()), server.Client
 	for rate := 1; rate <= 1000; rate += 9 {

@@ -46,6 +46,7 @@ func TestLostAttempt_IsNotFollowedByAnother(t *testing.T) {
 
 // Redis forgets that an order was handed out, and the instance that sent it is killed. Its journal tells.
 func TestLostAttempt_OfAnInstanceThatWasKilledIsNotFollowedByAnother(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	o := optionsFor(server, 4)
 	o.StateDir = t.TempDir()
@@ -101,6 +102,7 @@ func TestLostAttempt_IsNoticedWhereItsCallWasOvertaken(t *testing.T) {
 
 // TestLostRequest_StaysHeld has Redis forget an order with its request. Its instance holds it again, without a request.
 func TestLostRequest_StaysHeld(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	takeAt(t, b, 1, 0, 100)

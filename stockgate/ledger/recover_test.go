@@ -266,6 +266,7 @@ func TestRecover_InstanceThatTheRollMissedIsWaitedFor(t *testing.T) {
 // What an instance did after it told all is lost with the server that it told. Another server opens the SKU: it sells
 // nothing until that instance has called it.
 func TestRecover_ServerThatOpensASKUIsStillVerified(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	a.Settle, b.Settle = 0, time.Hour
@@ -408,6 +409,7 @@ func TestRecover_LedgerMadeAsIfItHadNeverBeenFreezes(t *testing.T) {
 }
 
 func TestRecover_PartlyDeletedLedgerIsNotSetButRecreated(t *testing.T) {
+	t.Parallel()
 	for i, key := range []string{"s", "r", "u", "x"} {
 		server, r := onRedis(t)
 		before := stockIn(t, r)

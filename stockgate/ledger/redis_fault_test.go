@@ -34,6 +34,7 @@ func tries(r *Store) map[string]error {
 }
 
 func TestRedisFault_BrokenLedgerIsAFaultAndNeverZero(t *testing.T) {
+	t.Parallel()
 	for name, command := range map[string]string{
 		"no total":   "hdel sluice:shop:{1001}:s total",
 		"no held":    "hdel sluice:shop:{1001}:s held",
@@ -71,6 +72,7 @@ func TestRedisFault_BrokenLedgerIsAFaultAndNeverZero(t *testing.T) {
 }
 
 func TestRedisFault_BrokenRecordOrUserIsAFault(t *testing.T) {
+	t.Parallel()
 	for command, call := range map[string]string{
 		"hset sluice:shop:{1001}:r a rubbish":                                 "finish",
 		"hset sluice:shop:{1001}:r a H|1|x|ann":                               "sweep",

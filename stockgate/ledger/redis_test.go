@@ -47,6 +47,7 @@ func TestRedis_ScriptsAreLoadedBeforeTheFirstCall(t *testing.T) {
 }
 
 func TestRedis_StreamIsBounded(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	r := connect(t, server, texts())
 	r.events = 10

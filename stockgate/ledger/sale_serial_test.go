@@ -60,6 +60,7 @@ func onlyHeld(t *testing.T, r *Store, serial string) {
 // A user who sends no key gets another serial in the next sale of the SKU, at an instance that has seen the sale
 // before, at one that has seen none, and at one that follows a key. The sale between two of them counts as well.
 func TestSale_ReturningUserGetsASerialOfItsOwnInEachSale(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	operator := connect(t, server, texts())
 	testkit.Must[Stock](t)(operator.SetTotal(t.Context(), testSKU, 5, 0))
@@ -92,6 +93,7 @@ func TestSale_ReturningUserGetsASerialOfItsOwnInEachSale(t *testing.T) {
 // No instance takes a unit under a serial of another sale, whatever it knows: nothing, the sale before, or that the
 // ledger is gone.
 func TestSale_InstanceThatIsBehindTakesNoUnitUnderAnEarlierSerial(t *testing.T) {
+	t.Parallel()
 	type scene struct {
 		server   *redistest.Server
 		operator *Store
@@ -132,6 +134,7 @@ func TestSale_InstanceThatIsBehindTakesNoUnitUnderAnEarlierSerial(t *testing.T) 
 
 // A ledger that was lost and made again is that of the same sale: its users get the serials of before.
 func TestSale_RecreatedLedgerKeepsItsSerials(t *testing.T) {
+	t.Parallel()
 	for name, lost := range map[string][]string{
 		"records": keys(testSKU)[1:2],
 		"numbers": keys(testSKU)[:1],
@@ -289,6 +292,7 @@ func (r *Store) readOnly(ctx context.Context, sku string) (Stock, error) {
 }
 
 func TestSale_LedgerNeverFallsBehindTheLatestSale(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	older := map[string]func(sku string, behind snapshot, operator *Store) error{
 		"older": func(_ string, behind snapshot, _ *Store) error {

@@ -94,6 +94,7 @@ func TestRecover_WhatAnOlderLedgerWasToldTheRightOneIsToldToo(t *testing.T) {
 // An instance whose journal is too short has told what it knew, and cannot vouch for the rest: the SKU waits for an
 // operator. It freezes again, and no operator has looked yet; the instance runs on, or was stopped.
 func TestRecover_JournalThatIsTooShortStaysSoWhenTheSKUFreezesAgain(t *testing.T) {
+	t.Parallel()
 	for _, again := range []string{"by the other", "by itself", "by the other, when it was stopped"} {
 		t.Run(again, func(t *testing.T) {
 			p := newPair(t)
