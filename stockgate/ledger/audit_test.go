@@ -91,6 +91,7 @@ func TestAudit_BrokenInvariantIsFoundAmongThousands(t *testing.T) {
 }
 
 func TestAudit_NoLedgerBreaksNothing(t *testing.T) {
+	t.Parallel()
 	_, s := onRedis(t)
 	a, ok, err := auditOf(t.Context(), s, "nothing")
 	testkit.Check(t, err)
@@ -176,6 +177,7 @@ func TestAudit_HealthyLedgerIsNeverFoundBrokenWhateverHappensBetweenTwoPages(t *
 }
 
 func TestAudit_SweepsDoNotDisturbAnAudit(t *testing.T) {
+	t.Parallel()
 	_, r := onRedis(t)
 	fillUp(t, r, 600)
 	for batch := range 3 {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestRedisstore_RepeatedAdditionCountsOnce(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		for range 3 {
 			testkit.Want(t, "total", testkit.Must[Stock](t)(s.Add(t.Context(), "1001", 4, "delivery-1")).Total, 9)
@@ -33,6 +34,7 @@ func TestRedisstore_RepeatedAdditionCountsOnce(t *testing.T) {
 }
 
 func TestRedisstore_LedgerRemembersTheLastHundredIDs(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		for i := range maxAdditions + 1 {
 			testkit.Must[Stock](t)(s.Add(t.Context(), "1001", 1, fmt.Sprintf("%0128d", i)))
@@ -56,6 +58,7 @@ func TestRedisstore_LedgerRemembersTheLastHundredIDs(t *testing.T) {
 }
 
 func TestAdd_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		for i := range 3 {
 			takeUnit(t, s, fmt.Sprint(i), fmt.Sprint(i))
@@ -78,6 +81,7 @@ func TestAdd_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
 }
 
 func TestRedisstore_TotalsWithoutALimitKeepIt(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		stock := testkit.Must[Stock](t)(s.SetTotal(t.Context(), "1001", 9, KeepLimit))
 		testkit.Want(t, "total", stock.Total, 9)
@@ -92,6 +96,7 @@ func TestRedisstore_TotalsWithoutALimitKeepIt(t *testing.T) {
 }
 
 func TestRedisstore_ChangesNeedALedgerAndSense(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		ctx := t.Context()
 		before := stockIn(t, s)
@@ -124,6 +129,7 @@ func TestRedisstore_ChangesNeedALedgerAndSense(t *testing.T) {
 
 // The hours are by the time that the caller gives, to the millisecond, and bind nobody who has won.
 func TestRedisstore_SaleKeepsItsHours(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		stock := testkit.Must[Stock](t)(s.SetSchedule(t.Context(), "1001", 2_000, 3_000))
 		testkit.Want(t, "opens", stock.Opens, 2_000)

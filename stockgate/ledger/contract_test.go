@@ -11,6 +11,7 @@ import (
 )
 
 func TestContract_RetryOfAWinnerNeverHearsSoldOut(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		testkit.Want(t, "the first", takeUnit(t, s, "first", "ann"), Held)
 		for i := range 4 {
@@ -26,6 +27,7 @@ func TestContract_RetryOfAWinnerNeverHearsSoldOut(t *testing.T) {
 }
 
 func TestContract_LoserChangesNothing(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		takeUnit(t, s, "a", "ann")
 		takeUnit(t, s, "b", "ann")
@@ -49,6 +51,7 @@ func TestContract_LoserChangesNothing(t *testing.T) {
 }
 
 func TestReserve_AfterItsReleaseIsRejected(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		testkit.Want(t, "release", finishOne(t, s, Release, "a"), Changed)
 		testkit.Want(t, "release again", finishOne(t, s, Release, "a"), Already)
@@ -65,6 +68,7 @@ func TestReserve_AfterItsReleaseIsRejected(t *testing.T) {
 }
 
 func TestContract_UnitComesBackOnce(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		takeUnit(t, s, "a", "ann")
 		takeUnit(t, s, "b", "ann")
@@ -80,6 +84,7 @@ func TestContract_UnitComesBackOnce(t *testing.T) {
 }
 
 func TestContract_AdoptSaysWhenMoreIsSoldThanThereIs(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		for i := range 5 {
 			testkit.Want(t, "adopt", finishOne(t, s, Adopt, fmt.Sprint(i)), Changed)
@@ -92,6 +97,7 @@ func TestContract_AdoptSaysWhenMoreIsSoldThanThereIs(t *testing.T) {
 }
 
 func TestContract_FreezingRaisesTheEpochAndSettlingGoesOn(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		takeUnit(t, s, "a", "ann")
 		epoch := stockIn(t, s).Epoch
@@ -105,6 +111,7 @@ func TestContract_FreezingRaisesTheEpochAndSettlingGoesOn(t *testing.T) {
 }
 
 func TestContract_UnknownLedgerIsNotAnEmptyOne(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		codes, done := make([]Code, 2), make([]Done, 2)
 		items := []Item{{Serial: "a", User: "ann", Quantity: 1}, {Serial: "b", User: "ann", Quantity: 1}}
@@ -130,6 +137,7 @@ func TestContract_UnknownLedgerIsNotAnEmptyOne(t *testing.T) {
 }
 
 func TestSetTotal_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		for i := range 3 {
 			takeUnit(t, s, fmt.Sprint(i), fmt.Sprint(i))
@@ -146,6 +154,7 @@ func TestSetTotal_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
 }
 
 func TestStore_RejectsCallsThatCannotBeMeant(t *testing.T) {
+	t.Parallel()
 	one, long := []Item{{Serial: "a", User: "ann", Quantity: 1}}, strings.Repeat("x", 257)
 	withUnits(t, func(t *testing.T, s *Store) {
 		ctx := t.Context()
@@ -202,6 +211,7 @@ func TestStore_RejectsCallsThatCannotBeMeant(t *testing.T) {
 }
 
 func TestContract_CallThatWasGivenUpIsAnError(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

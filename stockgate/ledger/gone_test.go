@@ -22,6 +22,7 @@ func calledAgo(t *testing.T, s *redistest.Server, r *Store, ago time.Duration) {
 // Redis was away for two minutes, and has lost its tail. An instance that was cut off some minutes earlier is the first
 // that calls. Those who sold until Redis went are waited for.
 func TestRestart_FirstCallerThatWasCutOffBeforeMakesNoneLookAsIfItWereGone(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	takes(t, a, "a")
@@ -41,6 +42,7 @@ func TestRestart_FirstCallerThatWasCutOffBeforeMakesNoneLookAsIfItWereGone(t *te
 
 // As before, without another server: the first caller finds that the ledger has lost something.
 func TestRecover_FirstCallerThatWasCutOffBeforeCallsTheRollOfAll(t *testing.T) {
+	t.Parallel()
 	server, a := onRedis(t)
 	b := connect(t, server, texts())
 	a.Settle = 0
@@ -61,6 +63,7 @@ func TestRecover_FirstCallerThatWasCutOffBeforeCallsTheRollOfAll(t *testing.T) {
 // Two instances were cut off, or killed, at about the same time. One of them comes back while others run: the clock has
 // not jumped, and the other one is as long gone as before.
 func TestRestart_InstanceThatComesBackMakesNoOtherLookAsIfItWereThere(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b, gone := single(t, server), connect(t, server, texts())
 	for i, r := range []*Store{a, b, gone} {
@@ -83,6 +86,7 @@ func TestRestart_InstanceThatComesBackMakesNoOtherLookAsIfItWereThere(t *testing
 // lost what was told. The call by which it finds that out told nothing of the epoch that begins with it, so others
 // still wait for it: what they did to its orders comes after these.
 func TestRecover_CallThatFreezesTheSKUAgainHasToldNothing(t *testing.T) {
+	t.Parallel()
 	server, a := onRedis(t)
 	b := connect(t, server, texts())
 	a.Settle, b.Settle = 0, 0

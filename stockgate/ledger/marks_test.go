@@ -64,6 +64,7 @@ func frozen(t *testing.T, r *Store, why string) {
 }
 
 func TestMarks_MarkThatIsGoneFreezesTheSKUBeforeAUnitIsTaken(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	before := stockIn(t, r)
 	testkit.Check(t, server.Client.HDel(t.Context(), hashOf1001, "m:"+r.instance).Err())
@@ -104,6 +105,7 @@ func TestMarks_EveryWayOfCallingNoticesALostMark(t *testing.T) {
 }
 
 func TestMarks_VersionOrEpochThatWentBackFreezesTheSKU(t *testing.T) {
+	t.Parallel()
 	for _, fields := range [][]string{{"ver"}, {"epoch"}, {"epoch", "ver"}} {
 		server, r := onRedis(t)
 		s := stockIn(t, r)
@@ -123,6 +125,7 @@ func TestMarks_VersionOrEpochThatWentBackFreezesTheSKU(t *testing.T) {
 }
 
 func TestMarks_CallsMayOvertakeEachOther(t *testing.T) {
+	t.Parallel()
 	server, _ := onRedis(t)
 	r := testkit.Must[*Store](t)(NewStore(optionsFor(server, 20))) // connections for all who call at once
 	t.Cleanup(func() { r.Close() })
@@ -145,6 +148,7 @@ func TestMarks_CallsMayOvertakeEachOther(t *testing.T) {
 }
 
 func TestMarks_LoserWritesItsMarkAlone(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1001", 2, 2))
 	dump := func() map[string]string {
@@ -179,6 +183,7 @@ func TestMarks_VisitorLeavesNoMark(t *testing.T) {
 }
 
 func TestMarks_OfTheDeadAreForgotten(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	for i := range 40 {
 		at := "1"
@@ -195,6 +200,7 @@ func TestMarks_OfTheDeadAreForgotten(t *testing.T) {
 }
 
 func TestMarks_LedgerThatVanishedIsClosedAndNotMadeAnew(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	before := stockIn(t, r)
 	testkit.Check(t, server.Client.FlushAll(t.Context()).Err())

@@ -57,6 +57,7 @@ func TestMissing_ServerThatLostItsTailDoesNotTell(t *testing.T) {
 
 // An instance that has never seen the ledger knows by the registry that there was one.
 func TestMissing_LedgerThatIsGoneDoesNotTell(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Want(t, "before", missing(t, r, "1001"), nil)
 	testkit.Want(t, "of another SKU", missing(t, r, "never"), nil)
@@ -74,6 +75,7 @@ func TestMissing_LedgerThatIsGoneDoesNotTell(t *testing.T) {
 }
 
 func TestMissing_FrozenLedgerTellsWhatItHas(t *testing.T) {
+	t.Parallel()
 	_, r := onRedis(t)
 	testkit.Must[Stock](t)(r.SetState(t.Context(), "1001", Frozen))
 	found := r.FindAll(t.Context(), []OrderName{{SKU: "1001", Serial: "none"}, {SKU: "1001", Serial: "b"}})
@@ -84,6 +86,7 @@ func TestMissing_FrozenLedgerTellsWhatItHas(t *testing.T) {
 
 // A service may hide which server answers. What an instance has seen tells then.
 func TestMissing_LedgerThatIsOlderThanBeforeDoesNotTell(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	back := server.Client.HGetAll(t.Context(), hashOf1001).Val()
 	takeUnit(t, r, "tail", "eve")

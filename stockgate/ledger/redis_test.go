@@ -13,6 +13,7 @@ import (
 )
 
 func TestRedis_FlushedScriptsCostNoCallerAnError(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1001", 1_000, 0))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -41,6 +42,7 @@ func TestRedis_FlushedScriptsCostNoCallerAnError(t *testing.T) {
 }
 
 func TestRedis_ScriptsAreLoadedBeforeTheFirstCall(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	tries(r)
 	testkit.Want(t, "texts sent", server.Calls("eval"), 0)
@@ -61,6 +63,7 @@ func TestRedis_StreamIsBounded(t *testing.T) {
 }
 
 func TestRedis_FullBatchIsOneCall(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1001", 1_000, 0))
 	items, codes, done := make([]Item, MaxItems), make([]Code, MaxItems), make([]Done, MaxItems)
@@ -82,6 +85,7 @@ func TestRedis_FullBatchIsOneCall(t *testing.T) {
 }
 
 func TestRedis_ManyTombstonesAreForgottenInOneSweep(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	items, done := make([]Item, MaxItems), make([]Done, MaxItems)
 	for batch := range 10 {
@@ -98,6 +102,7 @@ func TestRedis_ManyTombstonesAreForgottenInOneSweep(t *testing.T) {
 }
 
 func TestCheck_RejectsARedisThatEvicts(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Check(t, r.Check(t.Context()))
 	for _, policy := range []string{"allkeys-lru", "volatile-ttl", "allkeys-random"} {
@@ -112,6 +117,7 @@ func TestCheck_RejectsARedisThatEvicts(t *testing.T) {
 }
 
 func TestRedis_FullRedisChangesNothing(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	before := stockIn(t, r)
 	testkit.Check(t, server.Client.ConfigSet(t.Context(), "maxmemory", "1").Err())

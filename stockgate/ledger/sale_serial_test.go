@@ -172,6 +172,7 @@ func TestSale_RecreatedLedgerKeepsItsSerials(t *testing.T) {
 
 // A ledger whose keys an operator has deleted, but for its changes, is followed by that of another sale.
 func TestSale_LedgerThatFollowsDeletedKeysIsAnotherSale(t *testing.T) {
+	t.Parallel()
 	ctx, sku, server := t.Context(), testSKU, redistest.Start(t)
 	first := connect(t, server, texts())
 	s := testkit.Must[Stock](t)(first.SetTotal(ctx, sku, 5, 0))
@@ -190,6 +191,7 @@ func TestSale_LedgerThatFollowsDeletedKeysIsAnotherSale(t *testing.T) {
 
 // Nothing but the archiving of its orders begins another sale of a SKU: a later epoch does not.
 func TestSale_StaysWhileTheLedgerStays(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		stays := func(want int64) {
 			ctx, must := t.Context(), testkit.Must[Stock](t)
@@ -216,6 +218,7 @@ func TestSale_StaysWhileTheLedgerStays(t *testing.T) {
 // The keys of a ledger are gone, then a server that is behind answers, then the right one again: the instance, which
 // knows of no sale meanwhile, does not take a unit by a serial of the first sale.
 func TestSale_IsNotGuessedAfterALostLedger(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	op := connect(t, server, texts())
 	testkit.Must[Stock](t)(op.SetTotal(t.Context(), testSKU, 9, 0))
@@ -341,6 +344,7 @@ func TestSale_LedgerNeverFallsBehindTheLatestSale(t *testing.T) {
 // A server takes over that is older than the archiving of the last sale. An operator adopts the order that it lacks,
 // and opens the SKU: that order is repeated, and a buyer of the sale before gets another one.
 func TestSale_OlderServerThatIsOpenedKnowsTheOrdersOfTheLatestSale(t *testing.T) {
+	t.Parallel()
 	ctx, server := t.Context(), redistest.Start(t)
 	op := connect(t, server, texts())
 	testkit.Must[Stock](t)(op.SetTotal(ctx, testSKU, 9, 0))

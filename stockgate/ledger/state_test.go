@@ -13,6 +13,7 @@ import (
 )
 
 func TestState_OfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		testkit.Must[Stock](t)(s.SetTotal(t.Context(), testSKU, 5, 0))
 		d := opened(t, testOptions(), s, nil)
@@ -31,6 +32,7 @@ func TestState_OfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
 
 // A ledger that may lack orders does not say that there is none, and hides none of another SKU.
 func TestStateOfAnOrder_FrozenLedgerDoesNotTell(t *testing.T) {
+	t.Parallel()
 	s := testkit.Must[*Store](t)(NewStore(optionsFor(redistest.Start(t), 64)))
 	t.Cleanup(func() { s.Close() })
 	d := opened(t, testOptions(), s, nil)

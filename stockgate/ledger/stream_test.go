@@ -136,6 +136,7 @@ func TestStream_NewLedgerHasALaterEpochAlthoughAllWasAcknowledged(t *testing.T) 
 }
 
 func TestStream_WithoutConsumersIsAnAlarm(t *testing.T) {
+	t.Parallel()
 	_, r := acknowledged(t, 11)
 	testkit.Check(t, differ("late", errors.Join(r.Backlog(t.Context(), []string{testSKU})...) != nil, true))
 	testkit.Must[int64](t)(r.Acknowledge(t.Context(), testSKU, at1001(t, r, 1)))

@@ -45,6 +45,7 @@ func refundsNone(t *testing.T) (server *redistest.Server, a, b *Store) {
 
 // After a loss, a buyer by the serial of a refund that found no order is like any other.
 func TestRecover_RefundThatFoundNoOrderBlocksNoLaterOrder(t *testing.T) {
+	t.Parallel()
 	server, a, b := refundsNone(t)
 	losesTail(t, server, a)
 	openAgain(t, a, b)
@@ -54,6 +55,7 @@ func TestRecover_RefundThatFoundNoOrderBlocksNoLaterOrder(t *testing.T) {
 
 // As before, and the order was made and sold before the loss.
 func TestRecover_RefundThatFoundNoOrderGivesBackNoLaterOrder(t *testing.T) {
+	t.Parallel()
 	server, a, b := refundsNone(t)
 	code, _ := takes(t, a, "later")
 	testkit.Want(t, "a later order", code, Held)
@@ -66,6 +68,7 @@ func TestRecover_RefundThatFoundNoOrderGivesBackNoLaterOrder(t *testing.T) {
 // Redis has lost the orders of the tail, and the instances have heard of that. Before the second one tells, Redis is an
 // older server for a moment, as when a master that was left answers once more.
 func TestRecover_WhatAnOlderLedgerWasToldTheRightOneIsToldToo(t *testing.T) {
+	t.Parallel()
 	server, a := onRedis(t)
 	b := connect(t, server, texts())
 	a.Settle, b.Settle = 0, 0
