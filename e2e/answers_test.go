@@ -121,24 +121,6 @@ func TestAnswers_NumberConfirmsAsANumber(t *testing.T) {
 	outcomes(t, `stock.reserve.confirm_json = { path = "code", values = [200, 9007199254740993, 0] }`, all)
 }
 
-func TestAnswers_TextAndBooleanConfirmAsWhatTheyAre(t *testing.T) {
-	t.Parallel()
-	outcomes(t, `stock.reserve.confirm_json = { path = "data.state", values = ["ok <&> é", true] }`, []spoken{
-		{inJSON(`{"data":{"state":"ok <&> é"}}`), "confirmed"},
-		{inJSON(`{"data":{"state":"\u006fk \u003c\u0026> \u00e9"}}`), "confirmed"},
-		{inJSON(`{"data":{"state":true}}`), "confirmed"},
-		{inJSON(`{"data":{"state":"no"}}`), "released"},
-		{inJSON(`{"data":{"state":"true"}}`), "released"},
-		{inJSON(`{"data":{"state":false}}`), "released"},
-		{inJSON(`{"data":{"state":""}}`), "released"},
-		{inJSON(`{"data":{"state":0}}`), "unknown"},
-		{inJSON(`{"data":{"state":null}}`), "unknown"},
-		{inJSON(`{"data":{"state":"\ud83d"}}`), "unknown"},
-		{inJSON(`{"data":[{"state":"no"}]}`), "unknown"},
-		{inJSON(`{"data":null}`), "unknown"},
-	})
-}
-
 // The status or the shop's own word decides without the body; a word that contradicts another decides nothing.
 func TestAnswers_StatusAndWordThatAreNotCertainReleaseNothing(t *testing.T) {
 	t.Parallel()
@@ -206,42 +188,6 @@ func TestAnswers_CompressedBodyIsNotAskedForAndDecidesNothing(t *testing.T) {
 	if n := strings.Count(g.log.String(), "compresses a response"); n != 1 {
 		t.Errorf("it is logged %d times, want once", n)
 	}
-}
-
-func TestAnswers_SoldOutIsLearntFromWhatIsCertain(t *testing.T) {
-	t.Parallel()
-	const on = `stock.sold_out_on = { status = [200], header = "X-Stock: 0", json = "code", values = [500500] }`
-	const stocked = "200 OK\r\nX-Stock: 0"
-	answers := []struct {
-		answer  string
-		soldOut bool
-	}{
-		{withBody(stocked, `{"code":500500}`), true},
-		{withBody(stocked, `{"code":500500.0}`), true},
-		{withBody(stocked, `{"code":5005e2}`), true},
-		{withBody(stocked, `{"code":"500500"}`), false},
-		{withBody(stocked, `{"code":500501}`), false},
-		{withBody(stocked, `{"code":500500,"code":0}`), false},
-		{withBody(stocked, `{"code":null}`), false},
-		{withBody(stocked+"\r\nX-Stock: 5", `{"code":500500}`), false},
-		{withBody(stocked+"\r\nContent-Encoding: gzip", compressed(t, `{"code":500500}`)), false},
-	}
-	shop := misbehave(t, func(c net.Conn, r *http.Request) bool {
-		if coding := r.Header.Get("Accept-Encoding"); coding != "" {
-			t.Errorf("the shop hears Accept-Encoding: %s", coding)
-		}
-		i, _ := strconv.Atoi(strings.Split(r.URL.Path, "/")[3])
-		return ends(c, answers[i].answer)
-	})
-	g := gate(t, "upstream.targets = "+quoted(shop.url), unlimited, on, `stock.source = "off"`,
-		`stock.sold_out_ttl = "5m"`, strings.Replace(routes, `"check"`, `"limit"`, 1))
-	for i, a := range answers {
-		g.order(strconv.Itoa(i), "Accept-Encoding: gzip").must(t, 200, "")
-		if again := g.order(strconv.Itoa(i)); again.is(409, "sold_out") != a.soldOut {
-			t.Errorf("after %q the next order is answered %d %s", a.answer, again.status, again.reason)
-		}
-	}
-	g.wantMetric(2, "sluice_upstream_compressed_responses_total")
 }
 
 // A part of a response is handed on while the rest is awaited: the log tells what became of all of it.
@@ -328,15 +274,6 @@ func TestAnswers_ClientThatLeavesBreaksNothing(t *testing.T) {
 	if got := outcomesOf(log, "gone"); len(got) != 1 || got[0] != "answered" {
 		t.Errorf("logged as %v, want answered once", got)
 	}
-}
-
-func TestAnswers_BlanksBehindAChunkSizeConfirmAnOrder(t *testing.T) {
-	t.Parallel()
-	outcomes(t, `stock.reserve.confirm_json = { path = "code", values = [0] }`, []spoken{
-		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\na   \r\n{\"code\":0}\r\n0 \r\n\r\n", "confirmed"},
-		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nc\t\r\n{\"code\":500}\r\n0\r\n\r\n", "released"},
-		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nc c\r\n{\"code\":500}\r\n0\r\n\r\n", "unknown"},
-	})
 }
 
 func TestAnswers_StatusOfSluiceHasItsOwnReasonPhrase(t *testing.T) {

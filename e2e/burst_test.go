@@ -28,7 +28,7 @@ func TestWindowLimit_BurstIsTwoWindowsAtMost(t *testing.T) {
 			if float64(admitted) > most*used {
 				t.Errorf("max_delay %s: %d came in %.0f windows of %d", delay, admitted, used, most)
 			}
-			worst = shop.worst(windowSize)
+			worst = shop.worst(10 * time.Millisecond)
 			full := g.metric("sluice_windows_saturated_total", `of="all"`)
 			t.Logf("max_delay %s: %d came in %.0f windows, %.0f of them full; at most %d in any 10 ms", delay, admitted, used,
 				full,

@@ -61,22 +61,6 @@ func TestReserve_BusyUpstreamLeavesUnitAndKey(t *testing.T) {
 	g.counted("upstream_busy", busy)
 }
 
-// A burst of pages, many more than there are connections to the shop, is served.
-func TestUpstream_BurstOfPagesWaitsForConnections(t *testing.T) {
-	t.Parallel()
-	shop := open(t, nil)
-	g := gate(t, shop.setting(), unhurried, "upstream.max_conns = 4", `upstream.queue_timeout = "30s"`, allPages)
-	ends := make(chan answer)
-	for range 150 {
-		go func() { ends <- g.ask("GET", "/") }()
-	}
-	for range 150 {
-		if a := <-ends; a.status != 200 {
-			t.Errorf("%d %s", a.status, a.header.Get("X-Sluice-Reason"))
-		}
-	}
-}
-
 // Clients that do not read a large file hold half of the connections for pages. The others serve pages on.
 func TestUpstream_SlowDownloadsLeaveConnectionsForPages(t *testing.T) {
 	t.Parallel()

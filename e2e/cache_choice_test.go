@@ -83,29 +83,3 @@ func TestCache_FetchesEachVariantOnce(t *testing.T) {
 		t.Errorf("%d requests came to the shop for 3 variants", n)
 	}
 }
-
-// A proxy in front hands on what a client says of the way here, unless told not to: some frameworks build every link of
-// a page by that.
-func TestCache_FieldsOfAProxyChangeNoPageOfOthers(t *testing.T) {
-	t.Parallel()
-	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "%s%s%s", r.Header.Get("X-Forwarded-Prefix"), r.Header.Get("X-Forwarded-Port"),
-			r.Header.Get("Forwarded"))
-	})
-	g := gate(t, shop.setting(), unlimited, "server.trusted_proxies = [\"127.0.0.0/8\"]", cachedRoutes)
-	for path, field := range map[string]string{"/a": "X-Forwarded-Prefix: /evil", "/b": "X-Forwarded-Port: 666",
-		"/c": "Forwarded: for=203.0.113.1;host=evil"} {
-		g.load(t, "GET", path, field)
-		if _, body := g.load(t, "GET", path); body != "" {
-			t.Errorf("%s: another has made the page %q", path, body)
-		}
-	}
-	arrived := shop.arrivals.Load()
-	for i := range 9 { // who asks chooses nothing
-		g.load(t, "GET", "/d", fmt.Sprintf("Forwarded: for=203.0.113.%d;proto=https, for=10.0.0.1", i),
-			fmt.Sprintf("X-Real-IP: 203.0.113.%d", i))
-	}
-	if n := shop.arrivals.Load() - arrived; n != 1 {
-		t.Errorf("%d requests came to the shop for one page", n)
-	}
-}

@@ -88,27 +88,3 @@ func TestCache_OddRequestDoesNotSendTheCrowdToTheShop(t *testing.T) {
 		})
 	}
 }
-
-// Who has waited for another's fetch in vain is not sent after it.
-func TestCache_HangingShopIsAskedByOneRequestAtATime(t *testing.T) {
-	t.Parallel()
-	shop := open(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	g := gate(t, shop.setting(), unlimited,
-		"upstream.response_header_timeout = \"500ms\"\nupstream.timeout = \"500ms\"\n"+
-			"upstream.queue_timeout = \"500ms\"", cachedRoutes)
-	var crowd sync.WaitGroup
-	begin := time.Now()
-	for range 50 {
-		crowd.Go(func() {
-			for range 4 {
-				if resp, _ := g.load(t, "GET", "/p"); resp.StatusCode != 504 {
-					t.Errorf("status %d", resp.StatusCode)
-				}
-			}
-		})
-	}
-	crowd.Wait()
-	if n, most := shop.arrivals.Load(), int64(time.Since(begin)/(500*time.Millisecond))+2; n > most {
-		t.Errorf("%d of 200 requests came to the shop, want %d at most", n, most)
-	}
-}

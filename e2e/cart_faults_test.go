@@ -37,30 +37,6 @@ func TestCart_KeyOfTwoCartsConfirmsNoLineWithoutAnOrder(t *testing.T) {
 	})
 }
 
-func TestCart_KeyIsOneCartsForEveryGate(t *testing.T) {
-	t.Parallel()
-	r, shop := redistest.Start(t), openCartShop(t, nil)
-	first := gate(t, redisAt(r), boundless, shop.settings(), cartRoutes)
-	setUnits(t, first.file, 5, "a", "b", "c")
-	cart := []cartLine{{"a", 1}, {"b", 1}}
-	orderCart(first.client, first.front, "1", "k", cart)
-	soon(t, "all lines are sold", func() bool { return ledgerOf(t, r, "a").sold+ledgerOf(t, r, "b").sold == 2 })
-	other := gate(t, redisAt(r), boundless, shop.settings(), cartRoutes)
-	for _, c := range []struct {
-		lines  []cartLine
-		reason string
-	}{
-		{[]cartLine{{"a", 1}, {"c", 1}}, "key_reused"},
-		{[]cartLine{{"a", 1}}, "key_reused"},
-		{[]cartLine{{"b", 1}, {"c", 1}}, "key_reused"},
-		{cart, "confirmed"},
-	} {
-		if _, reason, _ := orderCart(other.client, other.front, "1", "k", c.lines); reason != c.reason {
-			t.Errorf("%v: %s, want %s", c.lines, reason, c.reason)
-		}
-	}
-}
-
 func TestCart_StateIsThatOfTheWholeCart(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), openCartShop(t, nil)

@@ -53,80 +53,6 @@ func TestCheck_DeliveredFilesAreValid(t *testing.T) {
 	}
 }
 
-func TestCheck_ReportsEveryMistakeByLine(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		text string
-		at   []string
-	}{
-		"values": {`upstream.targets = ["http://127.0.0.1:9000"]
-[[route]]
-name = "one"
-match = "POST /one/{sku}"
-gate = "chekc"
-sku = "$path_sku"
-[[route]]
-name = "two"
-match = "POST /two/{sku}"
-gate = "check"
-sku = ""
-[[route]]
-name = "one"
-match = "/"
-gate = "pass"
-`, []string{":5: route[1].gate: ", ":11: route[2].sku: ", ":13: route[3].name: "}},
-		"patterns": {`upstream.targets = ["http://127.0.0.1:9000"]
-[[route]]
-name = "one"
-match = "POST one/{sku}/{sku}"
-gate = "check"
-sku = "$path_sku"
-[[route]]
-name = "two"
-match = "POST /two/{sku}"
-gate = "check"
-sku = "$path_none"
-[[route]]
-name = "three"
-match = "GET /three/{sku}"
-gate = "check"
-sku = "$coookie_sku"
-`, []string{":4: route[1].match: ", ":11: route[2].sku: ", ":16: route[3].sku: "}},
-		"keys of one route, and of a limit": {`upstream.targets = ["http://127.0.0.1:9000"]
-[[route]]
-name = "one"
-match = "/api/*"
-gate = "pass"
-[[route]]
-name = "two"
-match = "POST /two"
-gate = "check"
-sku = "$nonsense"
-user = "guest"
-[[limits.rate]]
-name = "each"
-key = "$binary_remote_addr"
-rate = "10/s"
-`, []string{":4: route[1].match: ", ":10: route[2].sku: ", ":11: route[2].user: ", ":14: limits.rate[1].key: "}},
-		"certificate": {`upstream.targets = ["http://127.0.0.1:9000"]
-[server.tls]
-cert_file = "none.crt"
-key_file = "none.key"
-` + routes, []string{":2: server.tls: "}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := file(t, c.text)
-			s := run(t, "", "check", path)
-			if s.code != 1 {
-				t.Errorf("exit code %d, want 1", s.code)
-			}
-			for _, at := range c.at {
-				wants(t, s.complaint, path+at)
-			}
-		})
-	}
-}
-
 func TestCommands_ExitCodesDistinguishFailureFromMisuse(t *testing.T) {
 	t.Parallel()
 	nothing := filepath.Join(t.TempDir(), "nothing.toml")
@@ -168,34 +94,6 @@ func TestCommands_ExitCodesDistinguishFailureFromMisuse(t *testing.T) {
 		s := run(t, "", strings.Fields(c.args)...)
 		if s.code != c.code || !strings.Contains(s.complaint, c.complaint) {
 			t.Errorf("sluice %s: exit code %d, want %d and %q:\n%s%s", c.args, s.code, c.code, c.complaint, s.out, s.complaint)
-		}
-	}
-}
-
-func TestInit_WritesWhatCheckAccepts(t *testing.T) {
-	t.Parallel()
-	for _, full := range [][]string{nil, {"--full"}} {
-		dir := t.TempDir()
-		if s := run(t, dir, append([]string{"init"}, full...)...); s.code != 0 {
-			t.Fatalf("init %v: exit code %d: %s", full, s.code, s.complaint)
-		}
-		path := filepath.Join(dir, "config.toml")
-		wants(t, ok(t, "check", "-v", path), "the file is valid")
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := regexp.MustCompile(`name = "shop-[0-9a-f]{4}"`) // of each file's own
-		masked := func(text string) string { return name.ReplaceAllString(text, "NAME") }
-		if out := masked(ok(t, append([]string{"init", "-"}, full...)...)); out != masked(string(text)) ||
-			!strings.Contains(out, "NAME") {
-			t.Errorf("init %v - prints something else than init writes", full)
-		}
-		if s := run(t, dir, "init"); s.code != 1 || !strings.Contains(s.complaint, "exists") {
-			t.Errorf("init over a file that exists: exit code %d: %s", s.code, s.complaint)
-		}
-		if after, err := os.ReadFile(path); err != nil || string(after) != string(text) {
-			t.Errorf("init changed a file that exists: %v", err)
 		}
 	}
 }
@@ -277,14 +175,6 @@ func TestHealthcheck_DistinguishesAliveFromReady(t *testing.T) {
 		!strings.Contains(s.complaint, "start the gateway, or name its ops.listen with --ops") {
 		t.Errorf("healthcheck of a gate that has gone: exit code %d: %s%s", s.code, s.out, s.complaint)
 	}
-}
-
-// The container's health check names no address: it comes from the configuration.
-func TestHealthcheck_ReadsTheAddressFromTheConfiguration(t *testing.T) {
-	t.Parallel()
-	g := gate(t, open(t, nil).setting())
-	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nops.listen = "+fmt.Sprintf("%q", g.ops)+routes)
-	healthy(t, "ok", "--config", path)
 }
 
 // explained is what explain prints of a request: with exit code 0 where the request would be admitted, with 4 where it

@@ -8,36 +8,6 @@ import (
 	"testing"
 )
 
-func TestConnectionLimit_AnswersAndClosesTheExcess(t *testing.T) {
-	t.Parallel()
-	const most, tried = 10, 30
-	g := gate(t, open(t, nil).setting(), "limits.connection.max_connections_per_ip = 10")
-	var all, usable []net.Conn
-	for range tried {
-		all = append(all, dial(t, g.front))
-	}
-	for _, c := range all {
-		if stays(t, c) {
-			usable = append(usable, c)
-		}
-	}
-	if len(usable) != most {
-		t.Errorf("%d of %d connections stay open, want %d", len(usable), tried, most)
-	}
-	for range 3 {
-		for _, c := range usable {
-			if !stays(t, c) {
-				t.Error("a connection within the limit was closed")
-			}
-		}
-	}
-	g.wantMetric(tried-most, "sluice_rejected_connections_total", `reason="ip_conns"`)
-	g.wantMetric(most, "sluice_connections")
-
-	usable[0].Close()
-	soon(t, "the place of a closed connection is free", func() bool { return stays(t, dial(t, g.front)) })
-}
-
 // stays sends a request and reads its answer: 200 on a connection that stays open, else a whole rejection and the end.
 func stays(t *testing.T, c net.Conn) bool {
 	t.Helper()

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
@@ -308,36 +307,6 @@ func TestDecide_CrowdThroughRealProxies(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// Windows and slots hold where another proxy forwards. A proxy that does not settle blocks a slot for upstream.timeout.
-func TestDecide_WindowsAndSlotsHold(t *testing.T) {
-	t.Parallel()
-	for _, a := range askers {
-		t.Run(a.program, func(t *testing.T) {
-			shop := openAskedShop(t)
-			g := gate(t, shop.setting(), unlimited, "limits.connection.max_connections_per_ip = 1000",
-				`upstream.timeout = "1s"`, `upstream.response_header_timeout = "1s"`, "limits.window.max = 1",
-				`limits.window.max_delay = "0s"`, "limits.window.max_per_sku = 0", "limits.concurrency.max_in_flight = 1000",
-				decides(a.dialect),
-				"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\n")
-			front := a.run(t, shop.shop, g)
-			begun := time.Now()
-			sum := rushFront(t, front, 1000)
-			windows := int(time.Since(begun)/(10*time.Millisecond)) + 2
-			if n := sum["200"]; n == 0 || n > windows || int(shop.arrivals.Load()) != n {
-				t.Errorf("%d admitted in %d windows, the shop has seen %d: %v", n, windows, shop.arrivals.Load(), sum)
-			}
-			if sum["200"]+sum["429 window text/html"]+sum["429 window application/problem+json"] != 1000 {
-				t.Errorf("%v", sum)
-			}
-			soon(t, "all slots are free", func() bool { return g.metric("sluice_decisions_open") == 0 })
-			ended := g.metric("sluice_decisions_ended_total", `how="settled"`)
-			if a.settles && int(ended) != sum["200"] || !a.settles && ended != 0 {
-				t.Errorf("%v of %d were settled", ended, sum["200"])
-			}
-		})
 	}
 }
 

@@ -1,13 +1,11 @@
 package e2e
 
 import (
-	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"sluice/internal/redistest"
-	"sluice/internal/testkit"
 )
 
 // command runs the binary on the control API of a gate, and returns what it prints and whether it succeeds.
@@ -35,13 +33,6 @@ func signed(t *testing.T) string {
 
 // mostInFlight is the concurrency limit in force.
 func (g *running) mostInFlight() float64 { return g.metric("sluice_upstream_in_flight_limit") }
-
-const perUser = `[[limits.rate]]
-name = "per_user"
-key = "$cookie_uid"
-rate = "1/m"
-burst = 2
-`
 
 // One command changes all instances, also one that starts late. What is known holds while Redis is away, and after it
 // has come back empty.
@@ -106,32 +97,44 @@ func TestFleet_OverridesHoldOnAllInstances(t *testing.T) {
 	}
 }
 
-// A SKU that is paused for a while is sold again, also when the instance that was asked to pause it has died.
-func TestFleet_PauseOfASKUEndsWithoutTheInstanceThatMadeIt(t *testing.T) {
-	testkit.Nightly(t, "it waits for the end of a pause of 10 s")
+// What is written into Redis by hand, or by an instance with another secret, changes nothing, and the log says so. An
+// instance without a secret cannot change the others.
+func TestFleet_OverrideWithoutTheSecretIsIgnored(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), open(t, nil)
-	a, b := reserves(t, r, 10, shop.setting()), reserves(t, r, 0, shop.setting())
-	if status, reason := (&buyer{user: "1"}).buy(b.front); status != 200 {
-		t.Fatalf("%d %s before the pause", status, reason)
+	a := gate(t, redisAt(r), shop.setting(), unlimited, signed(t))
+	open := gate(t, redisAt(r), shop.setting(), unlimited)
+	foreign := gate(t, redisAt(r), shop.setting(), unlimited,
+		"stock.reserve.secret_file = "+quotedText(keep(t, "secret", "the secret of another shop, by the same name")))
+	foreign.prints(t, "override set limits.concurrency.max_queue 3 --for 10m", "all instances")
+	r.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:changes", "key mode",
+		`9 99999999999999 99999999999999 on - {"key": "mode", "value": "observe"}`, "#version", "9 by hand")
+	for _, g := range []*running{a, open} {
+		soon(t, "the log says that it is ignored", func() bool { return strings.Contains(g.log.String(), "it is ignored") })
+		var now struct{ Mode string }
+		if g.told("GET", "/status", "", &now); now.Mode != "enforce" {
+			t.Errorf("the mode is %s", now.Mode)
+		}
+		if _, out := g.control(t, "/api/v1/overrides"); !strings.Contains(out, `"overrides":[]`) {
+			t.Errorf("an override is in force: %s", out)
+		}
 	}
-	a.prints(t, "stock pause 1001 --for 10s", "all instances")
-	soon(t, "the other instance knows", func() bool {
-		_, out := b.control(t, "/api/v1/overrides")
-		return strings.Contains(out, `"sku":"1001"`)
-	})
-	a.die()
-	n := 1
-	soon(t, "it is sold again", func() bool {
-		n++
-		status, _ := (&buyer{user: fmt.Sprint(n)}).buy(b.front)
-		return status == 200
-	})
-	soon(t, "no override is left", func() bool {
-		_, out := b.control(t, "/api/v1/overrides")
-		return strings.Contains(out, `"overrides":[]`)
-	})
+	if out, good := open.command("override", "set", "mode", "observe", "--for", "10m"); good ||
+		!strings.Contains(out, "secret_file") || !strings.Contains(out, "--instance") {
+		t.Errorf("without a secret: %s", out)
+	}
+	if out, good := open.command("drain", "--fleet"); good || !strings.Contains(out, "secret_file") {
+		t.Errorf("a drain without a secret: %s", out)
+	}
+	open.prints(t, "override set mode observe --for 10m --instance", "this instance")
 }
+
+const perUser = `[[limits.rate]]
+name = "per_user"
+key = "$cookie_uid"
+rate = "1/m"
+burst = 2
+`
 
 // One key of a rate is shown and reset on all instances, and all of them are shown, and drain.
 func TestFleet_ShowsAndResetsKeysAndDrains(t *testing.T) {
@@ -179,36 +182,4 @@ func TestFleet_ShowsAndResetsKeysAndDrains(t *testing.T) {
 	if again := begin(""); !again.ready() {
 		t.Error("one that starts after the drain does not serve")
 	}
-}
-
-// What is written into Redis by hand, or by an instance with another secret, changes nothing, and the log says so. An
-// instance without a secret cannot change the others.
-func TestFleet_OverrideWithoutTheSecretIsIgnored(t *testing.T) {
-	t.Parallel()
-	r, shop := redistest.Start(t), open(t, nil)
-	a := gate(t, redisAt(r), shop.setting(), unlimited, signed(t))
-	open := gate(t, redisAt(r), shop.setting(), unlimited)
-	foreign := gate(t, redisAt(r), shop.setting(), unlimited,
-		"stock.reserve.secret_file = "+quotedText(keep(t, "secret", "the secret of another shop, by the same name")))
-	foreign.prints(t, "override set limits.concurrency.max_queue 3 --for 10m", "all instances")
-	r.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:changes", "key mode",
-		`9 99999999999999 99999999999999 on - {"key": "mode", "value": "observe"}`, "#version", "9 by hand")
-	for _, g := range []*running{a, open} {
-		soon(t, "the log says that it is ignored", func() bool { return strings.Contains(g.log.String(), "it is ignored") })
-		var now struct{ Mode string }
-		if g.told("GET", "/status", "", &now); now.Mode != "enforce" {
-			t.Errorf("the mode is %s", now.Mode)
-		}
-		if _, out := g.control(t, "/api/v1/overrides"); !strings.Contains(out, `"overrides":[]`) {
-			t.Errorf("an override is in force: %s", out)
-		}
-	}
-	if out, good := open.command("override", "set", "mode", "observe", "--for", "10m"); good ||
-		!strings.Contains(out, "secret_file") || !strings.Contains(out, "--instance") {
-		t.Errorf("without a secret: %s", out)
-	}
-	if out, good := open.command("drain", "--fleet"); good || !strings.Contains(out, "secret_file") {
-		t.Errorf("a drain without a secret: %s", out)
-	}
-	open.prints(t, "override set mode observe --for 10m --instance", "this instance")
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,54 +85,6 @@ func TestReserve_ReleasedUnitIsBuyableOnEveryInstance(t *testing.T) {
 	// Until its order is confirmed the unit may come back, and others hear undecided.
 	soon(t, "it is sold again", func() bool { return ledgerOf(t, r, "1001") == account{1, 0, 1} })
 	allSold(t, one.front, "last")
-}
-
-func TestReserve_FlushedLedgerSellsNothingAndReportsWhy(t *testing.T) {
-	t.Parallel()
-	r, shop := redistest.Start(t), book(t, nil)
-	g := reserves(t, r, 100, shop.setting())
-	for u := range 10 {
-		if status, reason := (&buyer{user: fmt.Sprint(u)}).buy(g.front); status != 200 {
-			t.Fatal(status, reason)
-		}
-	}
-	soon(t, "ten are sold", func() bool { return ledgerOf(t, r, "1001").sold == 10 })
-	if err := r.Client.FlushAll(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	soon(t, "the gate has noticed",
-		func() bool { return strings.Contains(g.log.String(), "ledger lost what it had said") })
-	booked := shop.booked()
-	for u := range 50 {
-		status, reason := (&buyer{user: fmt.Sprint("late-", u)}).buy(g.front)
-		if status != 503 || reason != "stock_error" {
-			t.Fatalf("after FLUSHALL: %d %s", status, reason)
-		}
-	}
-	if n := shop.booked(); n != booked {
-		t.Errorf("%d orders reached the shop after FLUSHALL", n-booked)
-	}
-	g.logs(t, `"why":"missing"`, `"sku":"1001"`)
-	g.wantMetric(1, "sluice_ledger_closed_total", `why="missing"`)
-	if s := run(t, "", "stock", "get", "--admin", "http://"+g.admin, "1001"); s.code == 0 ||
-		!strings.Contains(s.complaint, "gone") {
-		t.Errorf("exit code %d: %s", s.code, s.complaint)
-	}
-}
-
-func TestReserve_RedisThatMayEvictIsRejectedAtStart(t *testing.T) {
-	t.Parallel()
-	r, shop := redistest.Start(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"), open(t, nil)
-	path := file(t, listeners+redisAt(r)+"\n"+shop.setting()+"\n"+reserveRoutes)
-	s := run(t, "", "run", "--config", path)
-	if s.code != 1 {
-		t.Errorf("exit code %d", s.code)
-	}
-	wants(t, s.complaint, "stock.redis.addresses", "allkeys-lru", "noeviction")
-	if text, err := exec.Command(binary, "check", "--online", path).CombinedOutput(); err == nil ||
-		!strings.Contains(string(text), "noeviction") {
-		t.Errorf("check --online: %v\n%s", err, text)
-	}
 }
 
 func TestOrderState_ClientLearnsItsOrdersState(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -40,85 +39,6 @@ name = "everything-else"
 match = "/"
 gate = "pass"
 `
-
-// wanted posts a body, with header lines, and checks what the gate makes of it: the SKU that it has read, or the reason
-// and cause of the rejection.
-func wanted(t *testing.T, g *running, log *journal, nth int, target, body string, lines []string, want string) {
-	t.Helper()
-	id := fmt.Sprintf("needless-%d", nth)
-	lines = append([]string{"POST " + target + " HTTP/1.1", "Host: shop", "X-Request-Id: " + id,
-		"Content-Length: " + strconv.Itoa(len(body))}, lines...)
-	g.raw(t, head(lines...)+body)
-	got := ""
-	soon(t, id+" is logged", func() bool {
-		for _, e := range log.entries() {
-			if e.RequestID == id {
-				got = strings.TrimSpace(e.Reason + " " + e.Detail + e.SKU)
-				return true
-			}
-		}
-		return false
-	})
-	if got != want {
-		t.Errorf("%s %q %q: %s, want %s", target, lines[4:], body, got, want)
-	}
-}
-
-func TestNeedless_WhatEveryShopReadsAlikePasses(t *testing.T) {
-	t.Parallel()
-	const (
-		multi = "Content-Type: multipart/form-data; boundary=b0"
-		plain = "Content-Disposition: form-data; name=\"sku\"\r\n"
-		json  = "Content-Type: application/json"
-	)
-	form := func(parts ...string) string {
-		return "--b0\r\n" + strings.Join(parts, "\r\n--b0\r\n") + "\r\n--b0--\r\n"
-	}
-	shop := open(t, nil)
-	g, log := logged(t, shop.setting(), unlimited, limitedRoutes)
-	for i, c := range []struct {
-		target, body string
-		lines        []string
-		want         string
-	}{
-		{"/cookie?sku=1", "", []string{"Cookie: uid=7; uid=7"}, "admitted 1"},
-		{"/cookie?sku=1", "", []string{"Cookie: uid=7; a=b", "Cookie: c=d; uid=7; uid=\"7\""}, "admitted 1"},
-		{"/cookie?sku=1", "", []string{"Cookie: uid=7; uid=8"}, "ambiguous duplicate key: uid1"},
-		{"/cookie?sku=1", "", []string{"Cookie: uid=7; uid=8; uid=7"}, "ambiguous duplicate key: uid1"},
-		{"/cookie?sku=1", "", []string{"Cookie: uid=7; UID=8"}, "ambiguous duplicate key: uid1"},
-
-		{"/form", form("Content-Type: text/plain; charset=ISO-8859-1\r\nContent-Transfer-Encoding: 8bit\r\n" + plain +
-			"\r\n1"), []string{multi}, "admitted 1"},
-		{"/form", form(plain+"\r\n1", "Content-Disposition: form-data; name=note\r\nContent-Type: text/plain; "+
-			"charset=windows-1252\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=E9\xe9"), []string{multi},
-			"admitted 1"},
-		{"/form", "\r\n" + form(plain+"\r\n1"), []string{multi}, "admitted 1"},
-		{"/form", "This is a form.\r\n" + form(plain+"\r\n1"), []string{multi}, "admitted 1"},
-		{"/form", plain + "\r\n2\r\n" + form(plain+"\r\n1"), []string{multi}, "ambiguous body is not a form"},
-		{"/form", form("Content-Transfer-Encoding: base64\r\n" + plain + "\r\nMQ=="), []string{multi},
-			"ambiguous body is not a form"},
-		{"/form", form("Content-Type: text/plain; charset=utf-7\r\n" + plain + "\r\n+ADE-"), []string{multi},
-			"ambiguous body is not a form"},
-
-		{"/json", `{"note":"\ud83d","item":{"sku":"1","name":"\udc00 half"}}`, []string{json}, "admitted 1"},
-		{"/json", `{"item":{"sku":"1\ud83d"}}`, []string{json}, "bad_request body is not JSON: $json_item.sku"},
-		{"/json", `{"item":{"sku":"1","s\ud83dku":"2"}}`, []string{json}, "bad_request body is not JSON: $json_item.sku"},
-		{"/json", `{"item":{"sku":1234567890123456789}}`, []string{json}, "admitted 1234567890123456789"},
-		{"/json", `{"item":{"sku":9007199254740993}}`, []string{json}, "admitted 9007199254740993"},
-		{"/json", `{"item":{"sku":123456789012345678901234567890}}`, []string{json},
-			"admitted 123456789012345678901234567890"},
-		{"/json", `{"item":{"sku":1e18}}`, []string{json}, "bad_request value is invalid: $json_item.sku"},
-		{"/json", `{"item":{"sku":1.0}}`, []string{json}, "bad_request value is invalid: $json_item.sku"},
-	} {
-		wanted(t, g, log, i, c.target, c.body, c.lines, c.want)
-	}
-	for _, name := range []string{"shop=blue", "a=b=c.example:80", "="} {
-		g.raw(t, head(toGet, "Host: "+name)).must(t, 200, "")
-	}
-	for _, name := range []string{"shop@blue", "shop,blue", "shop/blue", "shop%3dblue"} {
-		g.raw(t, head(toGet, "Host: "+name)).must(t, 400, "malformed")
-	}
-}
 
 // upload sends the head of a request, and pieces of a byte with a pause before each.
 func upload(t *testing.T, g *running, path string, pieces int) answer {

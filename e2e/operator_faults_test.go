@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -89,23 +88,6 @@ func TestOperators_AreAnsweredBesideSlowHeads(t *testing.T) {
 	}
 	if status, text := g.control(t, "/api/v1/config"); status != 200 {
 		t.Errorf("/api/v1/config: %d %.200s", status, text)
-	}
-}
-
-// The first question about a new ledger has it looked for.
-func TestStockStatus_NewLedgerIsKnownSoonAfterItIsAskedFor(t *testing.T) {
-	t.Parallel()
-	r := redistest.Start(t)
-	g := gate(t, redisAt(r), boundless, open(t, nil).setting(), reserveRoutes)
-	for i := range 3 { // at any time between two listings of all ledgers
-		sku := fmt.Sprint(2001 + i)
-		ok(t, "stock", "set", "--config", g.file, sku, "5")
-		asked := 0
-		soon(t, "the stock is shown", func() bool {
-			asked++
-			return strings.Contains(g.ask("GET", "/.sluice/stock/"+sku).body, `"open"`)
-		})
-		t.Logf("%s is known after %d questions", sku, asked)
 	}
 }
 

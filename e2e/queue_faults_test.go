@@ -3,9 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,33 +11,6 @@ import (
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 )
-
-// The shop limits single users by 429: their orders are put off, and stop no other.
-func TestDelivery_TooManyRequestsPutOffTheirOwnOrderAlone(t *testing.T) {
-	t.Parallel()
-	const limited, others = 20, 60
-	r, shop := redistest.Start(t), openLameShop(t)
-	shop.answer = func(w http.ResponseWriter, r *http.Request) bool {
-		if strings.Contains(r.Header.Get("Cookie"), "uid=limited") {
-			w.Header().Set("Retry-After", "60")
-			w.WriteHeader(http.StatusTooManyRequests)
-			return false
-		}
-		return true
-	}
-	g := gate(t, redisAt(r), boundless, shop.patient(shop.server.URL), "queue.max_in_flight = 2", waitingRoutes)
-	ok(t, "stock", "set", "--config", g.file, "1001", fmt.Sprint(limited+others))
-	for i := range limited + others {
-		user := fmt.Sprint("uid=limited", i)
-		if i >= limited {
-			user = fmt.Sprint("uid=", i)
-		}
-		if w := g.call(t, "POST", orderPath, "", "Cookie", user); w.status != 202 {
-			t.Fatalf("%+v", w)
-		}
-	}
-	testkit.Eventually(t, "the orders of all others are made", func() bool { return shop.orders() == others })
-}
 
 // The user is a cookie that any client can write: it does not tell whose order waits.
 func TestDelivery_ProofIsToldAgainForTheKeyAlone(t *testing.T) {
@@ -107,48 +78,6 @@ func TestDelivery_MaxOrderBoundsTheWholeRequest(t *testing.T) {
 		t.Errorf("check of the old key: exit code %d: %s%s", s.code, s.out, s.complaint)
 	}
 	wants(t, ok(t, "check", "-v", g.file), "1000 units take at most 16000KiB of Redis")
-}
-
-// A search asks the ledgers of all SKUs. It is for those few who do not know what they have ordered.
-func TestOrderState_SearchesShutOutNoClientThatNamesTheSKU(t *testing.T) {
-	t.Parallel()
-	const skus = 600
-	var names, stock []string
-	for i := range skus {
-		names, stock = append(names, strconv.Itoa(1001+i)), append(stock, fmt.Sprint(1001+i, " = 1"))
-	}
-	r := redistest.Start(t)
-	sale := strings.Replace(saleOf(time.Now().Add(time.Hour), "stock = { "+strings.Join(stock, ", ")+" }"),
-		`["1001"]`, quoted(names...), 1)
-	g := gate(t, redisAt(r), boundless, open(t, nil).setting(), sale, reserveRoutes)
-	soon(t, "all SKUs have a ledger", func() bool {
-		ledgers, err := r.Client.Keys(t.Context(), "sluice:shop:{*}:s").Result()
-		return err == nil && len(ledgers) == skus
-	})
-	stop := make(chan struct{})
-	var searches sync.WaitGroup
-	defer searches.Wait()
-	defer close(stop)
-	var searched atomic.Int64
-	for range 32 {
-		searches.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				g.ask("GET", "/.sluice/orders/no-such-order")
-				searched.Add(1)
-			}
-		})
-	}
-	soon(t, "clients search", func() bool { return searched.Load() > 100 })
-	for i := range 100 {
-		if w := g.call(t, "GET", fmt.Sprint("/.sluice/orders/key?sku=", 1001+i), ""); w.status != 404 {
-			t.Fatalf("look-up %d: %d %s", i, w.status, w.text)
-		}
-	}
 }
 
 // Redis' clock runs a day ahead for a moment, in which the shop asks for a pause. When it is right again the pause is

@@ -127,73 +127,6 @@ func (g *running) control(t *testing.T, path string) (status int, text string) {
 	return resp.StatusCode, string(b)
 }
 
-func TestExplain_PrintsTheKeysOfRates(t *testing.T) {
-	t.Parallel()
-	path := file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\nlimits.deny = [\"192.0.2.0/24\"]\nlimits.bypass = "+
-		"[\"198.51.100.0/24\"]\n"+behindProxy+limited+
-		"[[limits.rate]]\nname = \"per-user\"\nkey = \"$cookie_uid\"\nrate = \"1/s\"\nburst = 1\n")
-	wants(t, ok(t, "explain", "GET /api/x", "--config", path, "--ip", "2001:db8::7"), "per-ip counts it by 2001:db8::/64",
-		"per-user counts it by nothing")
-	wants(t, ok(t, "explain", "GET /api/x", "-H", "Cookie: uid=7", "--config", path), "per-user counts it by 7")
-	explained(t, "denied_ip", "GET /page", "--config", path, "--ip", "192.0.2.1")
-	wants(t, ok(t, "explain", "GET /api/x", "--config", path, "--ip", "198.51.100.1"), "no limit applies")
-	wants(t, ok(t, "check", "-v", path), "per-ip: 0.000833/s of each $remote_addr, burst 3; 1000000 keys in 15.3 MiB",
-		"1 networks denied, 1 never limited")
-	other := func(overrides string) string {
-		return file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+behindProxy+
-			strings.Replace(limited, "burst = 3\n", "burst = 3\noverrides = { "+overrides+" }\n", 1))
-	}
-	special := other(`"10.0.0.0/8" = "off", "10.1.0.0/16" = "6/h"`)
-	wants(t, ok(t, "explain", "GET /api/x", "--config", special, "--ip", "10.2.0.1"), `override "10.0.0.0/8": off`)
-	wants(t, ok(t, "explain", "GET /api/x", "--config", special, "--ip", "10.1.0.1"),
-		`override "10.1.0.0/16": 0.00167/s, burst 6`)
-	wants(t, ok(t, "check", "-v", special), `"10.0.0.0/8" is not counted; "10.1.0.0/16" has 0.00167/s, burst 6`, "30.5 MiB")
-	never := run(t, "", "check", other(`"10.0.0.1/8" = "off"`))
-	wants(t, never.complaint, `limits.rate[1].overrides: "10.0.0.1/8" has bits behind its prefix: write "10.0.0.0/8"`)
-	wrong := run(t, "", "check", file(t, "upstream.targets = [\"http://127.0.0.1:9000\"]\n"+behindProxy+limited+
-		"[[limits.rate]]\nname = \"b\"\nkey = \"$cokie_uid\"\nrate = \"1/s\"\nburst = 1\n"))
-	wants(t, wrong.complaint, `limits.rate[2].key: on route "api": `,
-		`$cokie_uid: unknown variable; did you mean $cookie_uid?`)
-}
-
-// Keys that match a pattern have the rate of that, each by itself, and others that of the limit. It stays so over a
-// reload.
-func TestRate_OverridesCountKeysByTheirOwnRate(t *testing.T) {
-	t.Parallel()
-	shop := open(t, nil)
-	rate := "[[limits.rate]]\nname = \"%s\"\nrate = \"1/h\"\nburst = 1\nkey = \"%s\"\noverrides = { %s }\n"
-	g := gate(t, shop.setting(), behindProxy, unlimited, "limits.connection.max_requests = 0",
-		fmt.Sprintf(rate, "user", "$cookie_uid", `"vip-*" = "3/h", "tester" = "off"`)+
-			fmt.Sprintf(rate, "address", "$remote_addr", `"203.0.113.0/24" = "off", "203.0.113.9" = "2/h"`)+fleetRoute)
-	admitted := func(headers ...string) (n int) {
-		for range 6 {
-			if a := g.ask("GET", "/x", headers...); a.status == 200 {
-				n++
-			} else {
-				a.must(t, 429, "rate")
-			}
-		}
-		return n
-	}
-	free := "X-Forwarded-For: 203.0.113.1"
-	for _, c := range []struct {
-		want    int
-		headers []string
-	}{
-		{1, []string{free, "Cookie: uid=7"}}, {3, []string{free, "Cookie: uid=vip-1"}},
-		{3, []string{free, "Cookie: uid=vip-2"}}, {6, []string{free, "Cookie: uid=tester"}},
-		{6, []string{free}}, {2, []string{"X-Forwarded-For: 203.0.113.9"}}, {1, []string{"X-Forwarded-For: 192.0.2.1"}},
-	} {
-		if n := admitted(c.headers...); n != c.want {
-			t.Errorf("%v: %d of 6 admitted, want %d", c.headers, n, c.want)
-		}
-	}
-	g.replace(t, "limits.connection.max_requests = 0", "limits.connection.max_requests = 1000")
-	if n := admitted(free, "Cookie: uid=vip-1") + admitted("X-Forwarded-For: 203.0.113.9"); n != 0 {
-		t.Errorf("a reload granted %d more", n)
-	}
-}
-
 // A flood from addresses that come once each costs no more than the table, and no other client a request.
 func TestKeyedRate_FloodOfAddressesCostsTheTableAlone(t *testing.T) {
 	testkit.Nightly(t, "it measures memory, and a rate in real time")
@@ -254,6 +187,64 @@ func TestKeyedRate_FloodOfAddressesCostsTheTableAlone(t *testing.T) {
 	}
 }
 
+// resident is the resident memory of the gate in KiB.
+func (g *running) resident() int {
+	g.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.process.Process.Pid))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kib, err := strconv.Atoi(strings.Fields(value)[0])
+			if err != nil {
+				g.t.Fatal(err)
+			}
+			return kib
+		}
+	}
+	g.t.Fatal("no VmRSS")
+	return 0
+}
+
+// Keys that match a pattern have the rate of that, each by itself, and others that of the limit. It stays so over a
+// reload.
+func TestRate_OverridesCountKeysByTheirOwnRate(t *testing.T) {
+	t.Parallel()
+	shop := open(t, nil)
+	rate := "[[limits.rate]]\nname = \"%s\"\nrate = \"1/h\"\nburst = 1\nkey = \"%s\"\noverrides = { %s }\n"
+	g := gate(t, shop.setting(), behindProxy, unlimited, "limits.connection.max_requests = 0",
+		fmt.Sprintf(rate, "user", "$cookie_uid", `"vip-*" = "3/h", "tester" = "off"`)+
+			fmt.Sprintf(rate, "address", "$remote_addr", `"203.0.113.0/24" = "off", "203.0.113.9" = "2/h"`)+fleetRoute)
+	admitted := func(headers ...string) (n int) {
+		for range 6 {
+			if a := g.ask("GET", "/x", headers...); a.status == 200 {
+				n++
+			} else {
+				a.must(t, 429, "rate")
+			}
+		}
+		return n
+	}
+	free := "X-Forwarded-For: 203.0.113.1"
+	for _, c := range []struct {
+		want    int
+		headers []string
+	}{
+		{1, []string{free, "Cookie: uid=7"}}, {3, []string{free, "Cookie: uid=vip-1"}},
+		{3, []string{free, "Cookie: uid=vip-2"}}, {6, []string{free, "Cookie: uid=tester"}},
+		{6, []string{free}}, {2, []string{"X-Forwarded-For: 203.0.113.9"}}, {1, []string{"X-Forwarded-For: 192.0.2.1"}},
+	} {
+		if n := admitted(c.headers...); n != c.want {
+			t.Errorf("%v: %d of 6 admitted, want %d", c.headers, n, c.want)
+		}
+	}
+	g.replace(t, "limits.connection.max_requests = 0", "limits.connection.max_requests = 1000")
+	if n := admitted(free, "Cookie: uid=vip-1") + admitted("X-Forwarded-For: 203.0.113.9"); n != 0 {
+		t.Errorf("a reload granted %d more", n)
+	}
+}
+
 // Requests beyond the burst wait for their turn, and none of them is rejected while it comes within max_delay.
 func TestRate_MaxDelayLetsABurstThroughOneAfterTheOther(t *testing.T) {
 	t.Parallel()
@@ -279,24 +270,4 @@ func TestRate_MaxDelayLetsABurstThroughOneAfterTheOther(t *testing.T) {
 		t.Errorf("the shop saw %d requests, want 15", n)
 	}
 	wants(t, ok(t, "explain", "GET /", "--config", g.file), "rate      paced counts it by")
-}
-
-// resident is the resident memory of the gate in KiB.
-func (g *running) resident() int {
-	g.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.process.Process.Pid))
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.Atoi(strings.Fields(value)[0])
-			if err != nil {
-				g.t.Fatal(err)
-			}
-			return kib
-		}
-	}
-	g.t.Fatal("no VmRSS")
-	return 0
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -67,26 +66,4 @@ func TestReload_ListMayBeRemovedWithItsLine(t *testing.T) {
 	}
 	put(t, g.file, g.change(list, later))
 	soon(t, "the other list is obeyed", func() bool { return g.page() == 403 })
-}
-
-// A pipe in the place of a file would be waited for without end: it is not read, and SIGTERM is heard.
-func TestReload_PipeInThePlaceOfAFileStopsNothing(t *testing.T) {
-	t.Parallel()
-	g, list, _ := listed(t)
-	if err := os.Remove(list); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(list, 0o600); err != nil {
-		t.Skip("no pipes here:", err)
-	}
-	if err := g.process.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	soon(t, "the pipe is told of", func() bool { return strings.Contains(g.log.String(), "not a regular file") })
-	put(t, list, "127.0.0.1\n")
-	soon(t, "the file in its place is obeyed", func() bool { return g.page() == 403 })
-	g.terminate()
-	if code := g.stopped(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
 }

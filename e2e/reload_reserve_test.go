@@ -2,12 +2,8 @@ package e2e
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,42 +32,6 @@ func standing(t *testing.T, r *redistest.Server, serial string) string {
 		t.Fatal(err)
 	}
 	return text
-}
-
-// What the shop's answers mean changes with the file, for every request from then on. Orders are signed by the secret
-// that the gate began with: a file with another one is rejected.
-func TestReload_AnswersAreReadAsTheNewFileSays(t *testing.T) {
-	t.Parallel()
-	secret := file(t, "the-first-secret-of-all\n")
-	r := redistest.Start(t)
-	shop := open(t, func(_ http.ResponseWriter, r *http.Request) {
-		text := []string{"v1", r.Method, r.RequestURI, r.Header.Get("Idempotency-Key"), r.Header.Get("Sluice-Sku"),
-			r.Header.Get("Sluice-Quantity"), r.Header.Get("Sluice-Deadline")}
-		mac := hmac.New(sha256.New, []byte("the-first-secret-of-all"))
-		mac.Write([]byte(strings.Join(text, "\n")))
-		if got := r.Header.Get("Sluice-Signature"); got != "v1="+hex.EncodeToString(mac.Sum(nil)) {
-			t.Errorf("signed %q, which is not by the secret that the gate began with", got)
-		}
-	})
-	g := reserves(t, r, 10, shop.setting(), `stock.reserve.confirm_on = ["2xx"]`, "stock.reserve.secret_file = "+
-		strconv.Quote(secret))
-	if err := os.WriteFile(secret, []byte("another-secret-than-before\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	next := g.change(`stock.reserve.confirm_on = ["2xx"]`,
-		"stock.reserve.confirm_on = []\nstock.reserve.release_on = [\"2xx\"]")
-	g.rewrite(next, false)
-	g.logs(t, "stock.reserve.secret_file: changes only with a restart")
-	if err := os.WriteFile(secret, []byte("the-first-secret-of-all\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g.rewrite(next, true)
-	b := &buyer{user: "7", key: "k-1"}
-	defer b.leave()
-	if status, reason := b.buy(g.front); status != 200 {
-		t.Fatalf("answered %d %s", status, reason)
-	}
-	soon(t, "the order is released", func() bool { return strings.HasPrefix(standing(t, r, "k-1"), "X") })
 }
 
 // An order is settled by the ledger that it was taken from, though its route has become another meanwhile; and the

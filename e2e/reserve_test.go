@@ -225,39 +225,6 @@ func scriptsOf(t *testing.T, r *redistest.Server) (counted func() map[string]int
 	}
 }
 
-func TestReserve_OneUserBuysOnceHoweverOftenAtOnce(t *testing.T) {
-	t.Parallel()
-	for _, keys := range []bool{false, true} {
-		r, shop := redistest.Start(t), book(t, nil)
-		one := reserves(t, r, 50, shop.setting())
-		two := reserves(t, r, 0, shop.setting())
-		var all sync.WaitGroup
-		var bought atomic.Int64
-		for i := range 200 {
-			all.Go(func() {
-				b := &buyer{user: "7"}
-				defer b.leave()
-				if keys {
-					b.key = fmt.Sprintf("key-%d", i)
-				}
-				switch status, reason := b.buy([]string{one.front, two.front}[i%2]); {
-				case status == 200 && reason == "":
-					bought.Add(1)
-				case status == 409 && (reason == "duplicate" || reason == "in_progress"):
-				default:
-					t.Errorf("heard %d %s", status, reason)
-				}
-			})
-		}
-		all.Wait()
-		soon(t, "all is settled", func() bool { return ledgerOf(t, r, "1001").held == 0 })
-		if a := ledgerOf(t, r, "1001"); a != (account{50, 0, 1}) || shop.booked() != 1 || bought.Load() != 1 {
-			t.Errorf("ledger %+v, %d orders at the shop, %d answers say so", a, shop.booked(), bought.Load())
-		}
-		shop.audit(t)
-	}
-}
-
 // insist lets a shopper ask until it has an answer that is final, at any of the gates, with the same key each time.
 // It reports whether it has an order.
 func (b *buyer) insist(fronts func() []string, stop <-chan struct{}) bool {

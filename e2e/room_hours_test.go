@@ -50,22 +50,3 @@ func TestRoom_PostponedSaleKeepsItsPeopleAtItsFormerEnd(t *testing.T) {
 		t.Errorf("who had joined hears %d %+v; log: %s", status, s, g.log.String())
 	}
 }
-
-// Between the schedule and the room of a reload, the room before has no sale.
-func TestRoom_RenamedSaleKeepsItsDraw(t *testing.T) {
-	t.Parallel()
-	r := redistest.Start(t)
-	gates, _ := roomGatesOn(t, r, 1, time.Now().Add(30*time.Minute), "", `order = "draw"`)
-	g := gates[0]
-	opened(t, gates)
-	draw := func() string { return roomHours(t, r, "starts", "ends", "early", "redrawn", "commit") }
-	first, text := draw(), g.change("", "")
-	for i := range 10 {
-		name := fmt.Sprint("rush", i)
-		g.rewrite(strings.NewReplacer("[[sale]]\nname = \"rush\"", "[[sale]]\nname = \""+name+"\"", "sale = \"rush\"",
-			"sale = \""+name+"\"").Replace(text), true)
-		if now := draw(); now != first {
-			t.Fatalf("after %d renames the room has %s, and had %s", i+1, now, first)
-		}
-	}
-}

@@ -157,7 +157,6 @@ func TestOverride_PauseUnderLoadStopsEveryInstanceAndResumeGoesOn(t *testing.T) 
 	t.Parallel()
 	for _, tt := range []struct{ gate, pause, resume string }{
 		{"check", "sale pause rush", "sale resume rush"},
-		{"reserve", "sale pause rush", "sale resume rush"},
 		{"reserve", "stock pause 1001", "stock resume 1001"},
 	} {
 		t.Run(tt.gate+" "+tt.pause, func(t *testing.T) {
@@ -214,37 +213,6 @@ func TestOverride_PauseUnderLoadStopsEveryInstanceAndResumeGoesOn(t *testing.T) 
 	}
 }
 
-func TestFeedback_ShopWithoutRedisReportsSoldOut(t *testing.T) {
-	t.Parallel()
-	var left atomic.Int64
-	left.Store(3)
-	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
-		if left.Add(-1) < 0 {
-			w.Header().Set("Content-Type", "application/json")
-			io.WriteString(w, `{"code":500500,"msg":"gone"}`)
-		}
-	})
-	g := gate(t, shop.setting(), unlimited, `stock.source = "off"
-stock.sold_out_ttl = "30s"
-stock.sold_out_on = { json = "code", values = [500500] }`,
-		strings.Replace(routes, `gate = "check"`, `gate = "limit"`, 1))
-	for range 4 {
-		g.order("1001").must(t, 200, "") // the fourth hears it from the shop
-	}
-	arrived := shop.arrivals.Load()
-	for range 20 {
-		g.order("1001").must(t, 409, "sold_out")
-	}
-	if n := shop.arrivals.Load() - arrived; n != 0 {
-		t.Errorf("%d orders reached a shop that had said sold out", n)
-	}
-	if s, _ := g.shows("/1001"); s.Phase != "sold_out" || s.Left != "none" {
-		t.Errorf("a page is told %+v", s)
-	}
-	g.order("1002").must(t, 200, "") // another SKU, of which the shop says the same
-	g.measures(t, `sluice_shop_sold_out_total{order="other"} 2`)
-}
-
 func TestStockStatus_IsAnsweredFromMemory(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
@@ -285,8 +253,33 @@ func TestStockStatus_IsAnsweredFromMemory(t *testing.T) {
 	}
 }
 
-// saysSoldOut is a shop whose own stock is at its end.
-func saysSoldOut(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Sluice-Order", "sold-out")
-	w.WriteHeader(http.StatusConflict)
+func TestFeedback_ShopWithoutRedisReportsSoldOut(t *testing.T) {
+	t.Parallel()
+	var left atomic.Int64
+	left.Store(3)
+	shop := open(t, func(w http.ResponseWriter, r *http.Request) {
+		if left.Add(-1) < 0 {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"code":500500,"msg":"gone"}`)
+		}
+	})
+	g := gate(t, shop.setting(), unlimited, `stock.source = "off"
+stock.sold_out_ttl = "30s"
+stock.sold_out_on = { json = "code", values = [500500] }`,
+		strings.Replace(routes, `gate = "check"`, `gate = "limit"`, 1))
+	for range 4 {
+		g.order("1001").must(t, 200, "") // the fourth hears it from the shop
+	}
+	arrived := shop.arrivals.Load()
+	for range 20 {
+		g.order("1001").must(t, 409, "sold_out")
+	}
+	if n := shop.arrivals.Load() - arrived; n != 0 {
+		t.Errorf("%d orders reached a shop that had said sold out", n)
+	}
+	if s, _ := g.shows("/1001"); s.Phase != "sold_out" || s.Left != "none" {
+		t.Errorf("a page is told %+v", s)
+	}
+	g.order("1002").must(t, 200, "") // another SKU, of which the shop says the same
+	g.measures(t, `sluice_shop_sold_out_total{order="other"} 2`)
 }

@@ -15,12 +15,6 @@ import (
 	"sluice/internal/redistest"
 )
 
-// An order is sold at the gate, settled, and its job comes to the webhook of sluice-settle work, once.
-func TestJobs_FollowAnOrderToTheWebhook(t *testing.T) {
-	t.Parallel()
-	followsToTheWebhook(t, dbtest.Postgres(t))
-}
-
 // Behind a PgBouncer each transaction may run on another connection to the server.
 func TestSettlement_WorksBehindPgBouncer(t *testing.T) {
 	t.Parallel()

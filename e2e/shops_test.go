@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"database/sql"
 	"fmt"
 	"net/http"
 	"os"
@@ -66,7 +67,11 @@ func TestShops_OnOneRedisShareNoLedger(t *testing.T) {
 		}
 		shops[i].audit(t)
 	}
-	db := opens(t, database)
+	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(database, "sqlite:")+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
 	soon(t, "the orders of shop-a are settled", func() (all bool) {
 		return db.QueryRow("SELECT COUNT(*) = 10 FROM sluice_order").Scan(&all) == nil && all
 	})

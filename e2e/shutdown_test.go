@@ -106,24 +106,6 @@ func (d *departing) shop(t *testing.T) {
 	}
 }
 
-func TestShutdown_ReadinessFailsWhileOrdersStillPass(t *testing.T) {
-	t.Parallel()
-	g := stocked(t, open(t, nil).setting(), `server.shutdown_delay = "5m"`)
-	if a := g.order("1001"); !a.is(200, "") || a.closes {
-		t.Errorf("before the end: answered %d %q, connection closed: %v", a.status, a.reason, a.closes)
-	}
-	g.terminate()
-	soon(t, "readiness fails", func() bool { return !g.ready() })
-	wants(t, g.readiness(), "FAIL serving: draining")
-	if status, _ := g.peek("/livez"); status != 200 {
-		t.Errorf("a gate that drains is alive, but /livez is %d", status)
-	}
-	if a := g.order("1001"); !a.is(200, "") || !a.closes {
-		t.Errorf("while draining: answered %d %q, connection closed: %v", a.status, a.reason, a.closes)
-	}
-	g.die() // the delay has time for a slow machine; no test waits for its end
-}
-
 func TestShutdown_OrderThatOutlastsItIsCutOffAndLogged(t *testing.T) {
 	t.Parallel()
 	arrived, over := make(chan struct{}), make(chan struct{})
@@ -143,33 +125,4 @@ func TestShutdown_OrderThatOutlastsItIsCutOffAndLogged(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	g.logs(t, "cut off", `"connections":1`, `"stopped"`)
-}
-
-func TestShutdown_OrderThatHasBegunIsAnswered(t *testing.T) {
-	t.Parallel()
-	g := stocked(t, open(t, nil).setting())
-	c := dial(t, g.front)
-	const half = len(orderText) / 2
-	if _, err := io.WriteString(c, orderText[:half]); err != nil {
-		t.Fatal(err)
-	}
-	g.order("1001").must(t, 200, "") // by now the half has arrived
-	g.terminate()
-	soon(t, "listening has ended", func() bool {
-		c, err := net.Dial("tcp", g.front)
-		if err == nil {
-			c.Close()
-		}
-		return err != nil
-	})
-	if _, err := io.WriteString(c, orderText[half:]); err != nil {
-		t.Fatal(err)
-	}
-	kind, closes, err := listener{bufio.NewReader(c)}.hear()
-	if err != nil || kind != "200 " || !closes {
-		t.Errorf("answered %q, closes %v, %v", kind, closes, err)
-	}
-	if code := g.stopped(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
 }

@@ -14,42 +14,6 @@ func hours(name, starts, skus, more string) string {
 		"ends = 2199-11-11T02:00:00+08:00\n" + more + "\n"
 }
 
-// Pages and programs of the shop that read its status see a sale open, pause, go on and end. What the shop writes in
-// between stays, and an instance that starts later writes no change again.
-func TestWriteBack_TheStatusOfTheShopFollowsTheSale(t *testing.T) {
-	t.Parallel()
-	redis, shop := redistest.Start(t), open(t, nil)
-	redis.Client.Set(t.Context(), "seckill:stock:1001", 5, 0)
-	settings := []string{shop.setting(), redisAt(redis), unlimited, "stock.reserve.write_back = true",
-		`stock.layout.status_key = "goods_status:$sku"`, `stock.layout.status_open = ["2"]`,
-		`stock.layout.status_closed = "9"`,
-		routes + hours("today", "2020", `"1001"`, "") + hours("later", "2099", `"1002"`, "")}
-	g := gate(t, settings...)
-	status := func(sku string) string { return redis.Client.Get(t.Context(), "goods_status:"+sku).Val() }
-	becomes := func(want string) {
-		t.Helper()
-		soon(t, "the status is "+want, func() bool { return status("1001") == want })
-	}
-	becomes("2")
-	soon(t, "orders reach the shop", func() bool { return g.order("1001").is(200, "") })
-	ok(t, "sale", "pause", "--config", g.file, "today")
-	becomes("9")
-	redis.Client.Set(t.Context(), "goods_status:1001", "7", 0)
-	other := gate(t, settings...) // it writes nothing again
-	ok(t, "sale", "resume", "--config", g.file, "today")
-	becomes("2")
-	redis.Client.Set(t.Context(), "goods_status:1001", "7", 0)
-	ok(t, "sale", "end", "--config", g.file, "today")
-	becomes("9")
-	soon(t, "the last change is in the log", func() bool { return written(g)+written(other) >= 4 })
-	if n := written(g) + written(other); n != 4 {
-		t.Errorf("%d changes were written, want 4", n)
-	}
-	if s := status("1002"); s != "" {
-		t.Errorf("the status of a sale that has not begun is %q", s)
-	}
-}
-
 // written counts the changes of a status that a gate has written.
 func written(g *running) (n int) {
 	for _, l := range g.log.lines() {
@@ -58,26 +22,6 @@ func written(g *running) (n int) {
 		}
 	}
 	return n
-}
-
-// Before the start of a sale its stock fills what is missing: never a key that is there, and no list that was sold out.
-func TestWriteBack_SalesFillTheShopsStockBeforeTheStart(t *testing.T) {
-	t.Parallel()
-	redis, shop := redistest.Start(t), open(t, nil)
-	redis.Client.RPush(t.Context(), "goods_store:1002", "a")
-	units := func(sku string) int64 { return redis.Client.LLen(t.Context(), "goods_store:"+sku).Val() }
-	run := func(skus, stock string) *running {
-		return gate(t, shop.setting(), redisAt(redis), `stock.layout.type = "list"`, `stock.layout.key = "goods_store:$sku"`,
-			routes+hours("later", "2099", skus, "stock = { "+stock+" }")+hours("today", "2020", `"9"`, "stock = { 9 = 4 }"))
-	}
-	run(`"1001", "1002"`, "1001 = 3, 1002 = 5").order("1001").must(t, 403, "not_started")
-	soon(t, "the empty list is filled", func() bool { return units("1001") == 3 })
-	redis.Client.Del(t.Context(), "goods_store:1001") // all are sold, early
-	run(`"1001", "1002", "1003"`, "1001 = 3, 1002 = 5, 1003 = 2")
-	soon(t, "the list of another SKU is filled, which comes behind the others", func() bool { return units("1003") == 2 })
-	if units("1001") != 0 || units("1002") != 1 || units("9") != 0 {
-		t.Errorf("sold out: %d, there before: %d, of a sale that is on: %d", units("1001"), units("1002"), units("9"))
-	}
 }
 
 // The last unit is sold and paid: the settler ends the SKU, and the shop's status says so. A gate that starts then
@@ -115,5 +59,25 @@ func TestWriteBack_TheStatusEndsWhenAllIsPaidAndOpensWhenAUnitComesBack(t *testi
 	soon(t, "the last change is in the log", func() bool { return written(g) >= 2 })
 	if n := written(g); n != 2 {
 		t.Errorf("the second gate wrote %d changes, want 2: none before the unit came back", n)
+	}
+}
+
+// Before the start of a sale its stock fills what is missing: never a key that is there, and no list that was sold out.
+func TestWriteBack_SalesFillTheShopsStockBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	redis, shop := redistest.Start(t), open(t, nil)
+	redis.Client.RPush(t.Context(), "goods_store:1002", "a")
+	units := func(sku string) int64 { return redis.Client.LLen(t.Context(), "goods_store:"+sku).Val() }
+	run := func(skus, stock string) *running {
+		return gate(t, shop.setting(), redisAt(redis), `stock.layout.type = "list"`, `stock.layout.key = "goods_store:$sku"`,
+			routes+hours("later", "2099", skus, "stock = { "+stock+" }")+hours("today", "2020", `"9"`, "stock = { 9 = 4 }"))
+	}
+	run(`"1001", "1002"`, "1001 = 3, 1002 = 5").order("1001").must(t, 403, "not_started")
+	soon(t, "the empty list is filled", func() bool { return units("1001") == 3 })
+	redis.Client.Del(t.Context(), "goods_store:1001") // all are sold, early
+	run(`"1001", "1002", "1003"`, "1001 = 3, 1002 = 5, 1003 = 2")
+	soon(t, "the list of another SKU is filled, which comes behind the others", func() bool { return units("1003") == 2 })
+	if units("1001") != 0 || units("1002") != 1 || units("9") != 0 {
+		t.Errorf("sold out: %d, there before: %d, of a sale that is on: %d", units("1001"), units("1002"), units("9"))
 	}
 }

@@ -298,12 +298,3 @@ func TestHandle_RequestThatNoBrowserSendsIsNoPreflight(t *testing.T) {
 		t.Errorf("%d of them reached the upstream", n)
 	}
 }
-
-func TestHandle_RejectionKeepsTheConnection(t *testing.T) {
-	o := options(&recorder{})
-	closedFor(reject.SoldOut)(&o)
-	addr, _ := gateway(t, o)
-	if resp, _ := talk(t, addr, strings.Repeat(order, 3)); resp.Close {
-		t.Error("a rejection with nothing left unread closed the connection")
-	}
-}

@@ -96,22 +96,6 @@ type countedSlots struct {
 
 func (s countedSlots) Release(time.Duration) { *s.released++ }
 
-func TestConnectionLimits_ObserveOnlyAdmitsConnections(t *testing.T) {
-	o := options(&recorder{})
-	o.ObserveOnly = []reject.Reason{reject.IPConns}
-	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, addr := serveWith(t, p, ServerOptions{Connections: fullFor(reject.IPConns)})
-	if resp, _ := talk(t, addr, search); resp.StatusCode != 200 {
-		t.Errorf("%d, want 200", resp.StatusCode)
-	}
-	if n := counted(t, s)["sluice_observed_connection_rejections_total ip_conns"]; n != 1 {
-		t.Errorf("%v observed, want 1", n)
-	}
-}
-
 // fullFor are connection limits that reject every connection.
 type fullFor reject.Reason
 

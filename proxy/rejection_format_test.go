@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"sluice/proxy/reject"
-	"sluice/proxy/route"
 )
 
 func TestRejection_HasTheClientsFormatAndLanguage(t *testing.T) {
@@ -37,17 +36,6 @@ func TestRejection_EnvelopeIsTheFormOfTheConfiguration(t *testing.T) {
 	addr, _ := gateway(t, o)
 	resp, body := talk(t, addr, order)
 	if resp.StatusCode != 200 || body != `{"code":40901,"msg":"Sold out","data":null}` {
-		t.Errorf("%d %q", resp.StatusCode, body)
-	}
-}
-
-func TestRejection_ToHEADHasNoBody(t *testing.T) {
-	o := options(&recorder{})
-	o.Routes = []Route{{Name: "x", Match: "GET /x/{sku}", Gate: route.Check, SKU: "$path_sku"}}
-	o.Stock.(*stockMap).closed["1"] = reject.SoldOut
-	addr, _ := gateway(t, o)
-	resp, body := talk(t, addr, "HEAD /x/1 HTTP/1.1\r\nHost: s\r\nConnection: close\r\n\r\n")
-	if resp.StatusCode != 409 || body != "" {
 		t.Errorf("%d %q", resp.StatusCode, body)
 	}
 }

@@ -50,6 +50,9 @@ func TestInit_WritesInEachLanguageWhatCheckAccepts(t *testing.T) {
 		if out, err = command(t, "check", path); err != nil || !strings.Contains(out, "the file is valid") {
 			t.Errorf("init %s, check: %v: %s", line, err, out)
 		}
+		if _, err = command(t, "init", path); err == nil || !strings.Contains(err.Error(), "exists") {
+			t.Errorf("init over a file that exists: %v", err)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"sluice/internal/load"
 )
@@ -42,29 +41,6 @@ func TestReport_ThatDoesNotAddUpSaysSo(t *testing.T) {
 		}
 		if !strings.Contains(r.String(), "BROKEN: ") {
 			t.Errorf("%q is not in the text", want)
-		}
-	}
-}
-
-func TestResult_HasElevenLinesWithin80Columns(t *testing.T) {
-	bare := sound()
-	bare.Gated, bare.Rejected, bare.Shop.Oversold = false, nil, 542
-	var b strings.Builder
-	if err := writeResults(&b, sound(), bare); err != nil {
-		t.Fatal(err)
-	}
-	text := b.String()
-	if n := strings.Count(text, "\n"); n != 12 {
-		t.Errorf("%d lines, want a title and eleven:\n%s", n, text)
-	}
-	for _, line := range strings.Split(text, "\n") {
-		if n := utf8.RuneCountInString(line); n > 80 {
-			t.Errorf("%d columns: %s", n, line)
-		}
-	}
-	for _, want := range []string{"with Sluice, 3.7 s", "without, 3.7 s", "101 of 101", "6,135", "542", "47.4 ms"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }

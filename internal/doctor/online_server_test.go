@@ -138,6 +138,13 @@ func TestOnlineServer_TargetsAreTried(t *testing.T) {
 			t.Errorf("%s: failed is %v", path, failed)
 		}
 	}
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	c.Upstream.Targets, c.Upstream.Health.Path = []string{strings.Replace(secure.URL, "https", "http", 1)}, ""
+	if text, failed = tried(t, c); !failed {
+		t.Error("http:// to a port that wants TLS is no failure")
+	}
+	contains(t, text, "write "+secure.URL)
 }
 
 func TestOnlineServer_FindingsAreToldInJSON(t *testing.T) {

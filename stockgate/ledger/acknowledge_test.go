@@ -86,6 +86,7 @@ func (s *trimmed) play() error {
 }
 
 func TestAcknowledge_DropsWhatEachGroupHasDone(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := trimmed{r: connect(t, server, texts()), client: server.Client, sku: "1001"}
 	testkit.Check(t, s.play())

@@ -62,6 +62,7 @@ func archived(t *testing.T, server *redistest.Server, texts map[string]string, s
 }
 
 func TestArchive_ForgetsTheOrdersOfASaleThatIsOver(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	testkit.Check(t, archived(t, server, texts(), "as it is"))
 	for name, m := range map[string]mutant{

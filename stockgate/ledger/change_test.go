@@ -4,21 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"sluice/internal/testkit"
 )
 
 func TestRedisstore_RepeatedAdditionCountsOnce(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		for range 3 {
-			testkit.Want(
-				t,
-				"total",
-				testkit.Must[Stock](t)(s.Add(t.Context(), "1001", 4, "delivery-1")).Total,
-				9,
-			)
+			testkit.Want(t, "total", testkit.Must[Stock](t)(s.Add(t.Context(), "1001", 4, "delivery-1")).Total, 9)
 		}
 		testkit.Want(
 			t,
@@ -33,17 +28,13 @@ func TestRedisstore_RepeatedAdditionCountsOnce(t *testing.T) {
 		}
 		testkit.Want(t, "stock", stockIn(t, s), before)
 		for n := range int64(3) {
-			testkit.Want(
-				t,
-				"without an id",
-				testkit.Must[Stock](t)(s.Add(t.Context(), "1001", 1, "")).Total,
-				14+n,
-			)
+			testkit.Want(t, "without an id", testkit.Must[Stock](t)(s.Add(t.Context(), "1001", 1, "")).Total, 14+n)
 		}
 	})
 }
 
 func TestRedisstore_LedgerRemembersTheLastHundredIDs(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		for i := range maxAdditions + 1 {
 			testkit.Must[Stock](t)(s.Add(t.Context(), "1001", 1, fmt.Sprintf("%0128d", i)))
@@ -66,22 +57,8 @@ func TestRedisstore_LedgerRemembersTheLastHundredIDs(t *testing.T) {
 	})
 }
 
-func TestRedisstore_ManyAdditionsOfOneIDCountOnce(t *testing.T) {
-	withUnits(t, func(t *testing.T, s *Store) {
-		var all sync.WaitGroup
-		for range 50 {
-			all.Go(func() {
-				if _, err := s.Add(t.Context(), "1001", 7, "once"); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		testkit.Want(t, "total", stockIn(t, s).Total, 12)
-	})
-}
-
 func TestAdd_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		for i := range 3 {
 			takeUnit(t, s, fmt.Sprint(i), fmt.Sprint(i))
@@ -104,6 +81,7 @@ func TestAdd_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
 }
 
 func TestRedisstore_TotalsWithoutALimitKeepIt(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		stock := testkit.Must[Stock](t)(s.SetTotal(t.Context(), "1001", 9, KeepLimit))
 		testkit.Want(t, "total", stock.Total, 9)
@@ -118,6 +96,7 @@ func TestRedisstore_TotalsWithoutALimitKeepIt(t *testing.T) {
 }
 
 func TestRedisstore_ChangesNeedALedgerAndSense(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		ctx := t.Context()
 		before := stockIn(t, s)
@@ -150,6 +129,7 @@ func TestRedisstore_ChangesNeedALedgerAndSense(t *testing.T) {
 
 // The hours are by the time that the caller gives, to the millisecond, and bind nobody who has won.
 func TestRedisstore_SaleKeepsItsHours(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		stock := testkit.Must[Stock](t)(s.SetSchedule(t.Context(), "1001", 2_000, 3_000))
 		testkit.Want(t, "opens", stock.Opens, 2_000)
@@ -166,12 +146,7 @@ func TestRedisstore_SaleKeepsItsHours(t *testing.T) {
 				codes,
 			)
 			testkit.Check(t, err)
-			testkit.Want(
-				t,
-				"the state and the code",
-				hint.At(now) == On,
-				codes[0] != NotOnSale || serial == "b",
-			)
+			testkit.Want(t, "the state and the code", hint.At(now) == On, codes[0] != NotOnSale || serial == "b")
 			return codes[0]
 		}
 		testkit.Want(t, "before", at(1_999, "a"), NotOnSale)
@@ -190,12 +165,7 @@ func TestRedisstore_SaleKeepsItsHours(t *testing.T) {
 		_, err := s.Reserve(t.Context(), "1001", 0, 1, 9_000, []Item{{Serial: "b", User: "", Quantity: 1}}, codes)
 		testkit.Check(t, err)
 		testkit.Want(t, "a retry outside of the hours", codes[0], ReplayHeld)
-		testkit.Want(
-			t,
-			"settling outside of the hours",
-			finishOne(t, s, Confirm, "a"),
-			Changed,
-		)
+		testkit.Want(t, "settling outside of the hours", finishOne(t, s, Confirm, "a"), Changed)
 	})
 }
 

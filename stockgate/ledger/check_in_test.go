@@ -120,6 +120,7 @@ func TestVisit_DeadMasterHoldsUpNoOther(t *testing.T) {
 // A Redis that takes no write has not heard that an instance has left: the instance returns under its name, or others
 // would wait for the one before.
 func TestLeave_IsNotDoneWhereRedisTakesNoWrites(t *testing.T) {
+	t.Parallel()
 	for word, spoil := range map[string]func(c *redis.Client) error{
 		"OOM": func(c *redis.Client) error { return c.ConfigSet(context.Background(), "maxmemory", "1").Err() },
 		"NOREPLICAS": func(c *redis.Client) error {
@@ -146,6 +147,7 @@ func TestLeave_IsNotDoneWhereRedisTakesNoWrites(t *testing.T) {
 // An instance that stops has not heard that another one froze the SKU, since a tail was lost. It tells what it knows
 // before it leaves.
 func TestLeave_TellsALedgerThatFrozeMeanwhile(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	r, other := connect(t, server, texts()), connect(t, server, texts())
 	testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1001", 5, 0))

@@ -48,9 +48,7 @@ func TestCluster_LedgersAreAllOverACluster(t *testing.T) {
 		skus = append(skus, sku)
 		testkit.Must[Stock](t)(r.SetTotal(t.Context(), sku, 5, 1))
 		codes := make([]Code, 1)
-		testkit.Must[StockVersion](
-			t,
-		)(
+		testkit.Must[StockVersion](t)(
 			r.Reserve(t.Context(), sku, 0, 1, 2, []Item{{Serial: "a", User: "ann", Quantity: 1}}, codes),
 		)
 		testkit.Want(t, "reserve", codes[0], Held)

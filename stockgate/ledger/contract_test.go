@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"sluice/internal/testkit"
 )
 
 func TestContract_RetryOfAWinnerNeverHearsSoldOut(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		testkit.Want(t, "the first", takeUnit(t, s, "first", "ann"), Held)
 		for i := range 4 {
@@ -28,6 +27,7 @@ func TestContract_RetryOfAWinnerNeverHearsSoldOut(t *testing.T) {
 }
 
 func TestContract_LoserChangesNothing(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		takeUnit(t, s, "a", "ann")
 		takeUnit(t, s, "b", "ann")
@@ -51,6 +51,7 @@ func TestContract_LoserChangesNothing(t *testing.T) {
 }
 
 func TestReserve_AfterItsReleaseIsRejected(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		testkit.Want(t, "release", finishOne(t, s, Release, "a"), Changed)
 		testkit.Want(t, "release again", finishOne(t, s, Release, "a"), Already)
@@ -67,16 +68,12 @@ func TestReserve_AfterItsReleaseIsRejected(t *testing.T) {
 }
 
 func TestContract_UnitComesBackOnce(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		takeUnit(t, s, "a", "ann")
 		takeUnit(t, s, "b", "ann")
 		testkit.Want(t, "release", finishOne(t, s, Release, "a"), Changed)
-		testkit.Want(
-			t,
-			"confirm of what was released",
-			finishOne(t, s, Confirm, "a"),
-			WasReleased,
-		)
+		testkit.Want(t, "confirm of what was released", finishOne(t, s, Confirm, "a"), WasReleased)
 		testkit.Want(t, "confirm", finishOne(t, s, Confirm, "b"), Changed)
 		testkit.Want(t, "a plain release", finishOne(t, s, Release, "b"), WasSold)
 		testkit.Want(t, "refund", finishOne(t, s, Refund, "b"), Changed)
@@ -87,6 +84,7 @@ func TestContract_UnitComesBackOnce(t *testing.T) {
 }
 
 func TestContract_AdoptSaysWhenMoreIsSoldThanThereIs(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		for i := range 5 {
 			testkit.Want(t, "adopt", finishOne(t, s, Adopt, fmt.Sprint(i)), Changed)
@@ -99,6 +97,7 @@ func TestContract_AdoptSaysWhenMoreIsSoldThanThereIs(t *testing.T) {
 }
 
 func TestContract_FreezingRaisesTheEpochAndSettlingGoesOn(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		takeUnit(t, s, "a", "ann")
 		epoch := stockIn(t, s).Epoch
@@ -107,16 +106,12 @@ func TestContract_FreezingRaisesTheEpochAndSettlingGoesOn(t *testing.T) {
 		testkit.Want(t, "why", stock.Why, "operator")
 		testkit.Want(t, "reserve", takeUnit(t, s, "b", "ann"), NotOnSale)
 		testkit.Want(t, "confirm", finishOne(t, s, Confirm, "a"), Changed)
-		testkit.Want(
-			t,
-			"opened, why",
-			testkit.Must[Stock](t)(s.SetState(t.Context(), "1001", On)).Why,
-			"",
-		)
+		testkit.Want(t, "opened, why", testkit.Must[Stock](t)(s.SetState(t.Context(), "1001", On)).Why, "")
 	})
 }
 
 func TestContract_UnknownLedgerIsNotAnEmptyOne(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		codes, done := make([]Code, 2), make([]Done, 2)
 		items := []Item{{Serial: "a", User: "ann", Quantity: 1}, {Serial: "b", User: "ann", Quantity: 1}}
@@ -142,6 +137,7 @@ func TestContract_UnknownLedgerIsNotAnEmptyOne(t *testing.T) {
 }
 
 func TestSetTotal_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		for i := range 3 {
 			takeUnit(t, s, fmt.Sprint(i), fmt.Sprint(i))
@@ -157,61 +153,8 @@ func TestSetTotal_BelowWhatIsTakenIsRejectedWithBothNumbers(t *testing.T) {
 	})
 }
 
-func TestContract_CrowdGetsWhatThereIs(t *testing.T) {
-	withUnits(t, func(t *testing.T, s *Store) {
-		testkit.Must[Stock](t)(s.SetTotal(t.Context(), "1001", 50, 1))
-		var won atomic.Int64
-		var wg sync.WaitGroup
-		for g := range 8 {
-			wg.Go(func() {
-				for i := range 10 {
-					items := make([]Item, 16)
-					for k := range items {
-						who := fmt.Sprint(i, " ", k, " ", g%4) // each of 640 comes twice
-						items[k] = Item{Serial: who, User: who, Quantity: 1}
-					}
-					codes := make([]Code, len(items))
-					if _, err := s.Reserve(context.Background(), "1001", 0, 1, 2, items, codes); err != nil {
-						t.Error(err)
-					}
-					for _, c := range codes {
-						if c == Held {
-							won.Add(1)
-						}
-					}
-				}
-			})
-		}
-		wg.Wait()
-		testkit.Want(t, "winners", won.Load(), 50)
-		testkit.Want(t, "held", stockIn(t, s).Held, 50)
-	})
-}
-
-func TestContract_ManyReleasesOfOneSerialGiveOneUnit(t *testing.T) {
-	withUnits(t, func(t *testing.T, s *Store) {
-		takeUnit(t, s, "a", "ann")
-		var changed atomic.Int64
-		var wg sync.WaitGroup
-		for range 50 {
-			wg.Go(func() {
-				done := make([]Done, 1)
-				if _, err := s.Finish(context.Background(), "1001", 1, 2, Release, []Item{{Serial: "a"}},
-					done); err != nil {
-					t.Error(err)
-				}
-				if done[0] == Changed {
-					changed.Add(1)
-				}
-			})
-		}
-		wg.Wait()
-		testkit.Want(t, "releases", changed.Load(), 1)
-		testkit.Want(t, "free", stockIn(t, s).Free, 5)
-	})
-}
-
 func TestStore_RejectsCallsThatCannotBeMeant(t *testing.T) {
+	t.Parallel()
 	one, long := []Item{{Serial: "a", User: "ann", Quantity: 1}}, strings.Repeat("x", 257)
 	withUnits(t, func(t *testing.T, s *Store) {
 		ctx := t.Context()
@@ -268,6 +211,7 @@ func TestStore_RejectsCallsThatCannotBeMeant(t *testing.T) {
 }
 
 func TestContract_CallThatWasGivenUpIsAnError(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

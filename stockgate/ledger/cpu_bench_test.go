@@ -49,13 +49,7 @@ func BenchmarkRedisCPU(b *testing.B) {
 
 // oneByOne reserves and confirms one order, by a call each.
 func oneByOne(b *testing.B, r *Store, n string) {
-	codes, done, items := make(
-		[]Code,
-		1,
-	), make(
-		[]Done,
-		1,
-	), []Item{
+	codes, done, items := make([]Code, 1), make([]Done, 1), []Item{
 		{Serial: n, User: n, Quantity: 1},
 	}
 	_, err := r.Reserve(context.Background(), testSKU, 0, 1, 1_700_000_000_000, items, codes)

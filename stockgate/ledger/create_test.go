@@ -11,6 +11,7 @@ import (
 )
 
 func TestCreate_LedgerIsCreatedOnceAndNeverOverOneThatIsThere(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		opening := Opening{Total: 500, Limit: 1, Opens: 1_000, Closes: 2_000}
 		if got, made, err := s.Create(t.Context(), "1001", opening); err != nil || made || got.Total != 5 ||
@@ -52,6 +53,7 @@ func TestCreate_LedgerIsCreatedOnceAndNeverOverOneThatIsThere(t *testing.T) {
 }
 
 func TestCreate_LostLedgerIsNotCreatedAnew(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	saw := connect(t, server, texts())
 	testkit.Must[Stock](t)(saw.SetTotal(t.Context(), "1001", 5, 0))
@@ -69,6 +71,7 @@ func TestCreate_LostLedgerIsNotCreatedAnew(t *testing.T) {
 // Redis may come up empty again and again: as long as an instance misses a ledger, another one that has never seen it
 // does not make it as if it had never been.
 func TestCreate_LedgerThatIsLostTwiceIsNotCreatedAnew(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	saw := connect(t, server, texts())
 	testkit.Must[Stock](t)(saw.SetTotal(t.Context(), "1001", 5, 0))

@@ -43,9 +43,7 @@ func (c *consumer) begin(t *testing.T) {
 // goOn is step 3. It reports a hole.
 func (c *consumer) goOn(t *testing.T) error {
 	t.Helper()
-	entries := testkit.Must[[]redis.XMessage](
-		t,
-	)(
+	entries := testkit.Must[[]redis.XMessage](t)(
 		c.client.XRange(t.Context(), "sluice:shop:{1001}:q", fmt.Sprintf("(%d-%d", c.epoch, c.ver), "+").Result(),
 	)
 	for _, e := range entries {
@@ -88,6 +86,7 @@ func sell(t *testing.T, r *Store, stop chan struct{}) (wait func()) {
 }
 
 func TestRedisstore_ConsumerThatBeginsAmidASaleRebuildsTheLedger(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Must[Stock](t)(r.SetTotal(t.Context(), testSKU, 100_000, 0))
 	stop := make(chan struct{})
@@ -122,6 +121,7 @@ func TestRedisstore_ConsumerThatBeginsAmidASaleRebuildsTheLedger(t *testing.T) {
 }
 
 func TestRedisstore_ConsumerSeesThatEntriesWereDropped(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	c := consumer{client: server.Client}
 	c.begin(t)
@@ -138,6 +138,7 @@ func TestRedisstore_ConsumerSeesThatEntriesWereDropped(t *testing.T) {
 
 // The page for consumers names all that a stream can hold.
 func TestRedisstore_PageForConsumersNamesEveryFieldAndOp(t *testing.T) {
+	t.Parallel()
 	page := string(testkit.Must[[]byte](t)(os.ReadFile("../../docs/metrics.md")))
 	server, r := onRedis(t)
 	ctx := t.Context()

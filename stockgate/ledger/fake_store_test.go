@@ -336,9 +336,7 @@ func (s *fakeStore) FindAll(ctx context.Context, orders []OrderName) []Found {
 }
 
 // Decide answers as for orders of no queue.
-func (s *fakeStore) Decide(_ context.Context, _ string, c DecideCall) (
-	[]Done, StockVersion, error,
-) {
+func (s *fakeStore) Decide(_ context.Context, _ string, c DecideCall) ([]Done, StockVersion, error) {
 	return slices.Repeat([]Done{NotQueued}, len(c.Decisions)), StockVersion{}, nil
 }
 

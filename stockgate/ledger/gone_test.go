@@ -22,6 +22,7 @@ func calledAgo(t *testing.T, s *redistest.Server, r *Store, ago time.Duration) {
 // Redis was away for two minutes, and has lost its tail. An instance that was cut off some minutes earlier is the first
 // that calls. Those who sold until Redis went are waited for.
 func TestRestart_FirstCallerThatWasCutOffBeforeMakesNoneLookAsIfItWereGone(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	takes(t, a, "a")
@@ -41,6 +42,7 @@ func TestRestart_FirstCallerThatWasCutOffBeforeMakesNoneLookAsIfItWereGone(t *te
 
 // As before, without another server: the first caller finds that the ledger has lost something.
 func TestRecover_FirstCallerThatWasCutOffBeforeCallsTheRollOfAll(t *testing.T) {
+	t.Parallel()
 	server, a := onRedis(t)
 	b := connect(t, server, texts())
 	a.Settle = 0
@@ -58,39 +60,10 @@ func TestRecover_FirstCallerThatWasCutOffBeforeCallsTheRollOfAll(t *testing.T) {
 	}
 }
 
-// An instance whose journal is too short has told what it knew, and cannot vouch for the rest: the SKU waits for an
-// operator. The instance is stopped, and another loss freezes the SKU again. No operator has looked yet.
-func TestRecover_SKUThatFreezesAgainStaysFrozenForAJournalThatIsTooShort(t *testing.T) {
-	p := newPair(t)
-	x := exchangeTo(t, p.master)
-	a, b := p.through(x), p.through(x)
-	b.Log = newOperationLog(2)
-	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 9, 0))
-	takes(t, a, "a")
-	takes(t, b, "b")
-	p.cut()
-	for _, serial := range []string{"1", "2", "3"} {
-		takes(t, b, serial)
-	}
-	x.turn(p.replica.Addr)
-	takes(t, b, "new")
-	takes(t, a, "new")
-	for range 3 {
-		testkit.Want(t, "state", tells(t, b).State, Frozen)
-		testkit.Want(t, "state", tells(t, a).State, Frozen)
-	}
-	testkit.Want(t, "the oldest", statusOf(t, a, "1"), "none")
-	calledAgo(t, p.replica, b, 2*time.Minute) // it was stopped
-	testkit.Check(t, p.replica.Client.HIncrBy(t.Context(), hashOf1001, "ver", -1).Err())
-	takes(t, a, "new")
-	for range 3 {
-		testkit.Want(t, "state", tells(t, a).State, Frozen)
-	}
-}
-
 // Two instances were cut off, or killed, at about the same time. One of them comes back while others run: the clock has
 // not jumped, and the other one is as long gone as before.
 func TestRestart_InstanceThatComesBackMakesNoOtherLookAsIfItWereThere(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b, gone := single(t, server), connect(t, server, texts())
 	for i, r := range []*Store{a, b, gone} {
@@ -109,34 +82,11 @@ func TestRestart_InstanceThatComesBackMakesNoOtherLookAsIfItWereThere(t *testing
 	testkit.Want(t, "state", h.State, On)
 }
 
-// An instance that was cut off for minutes, as behind a broken network, comes back when Redis does. Redis was away for
-// two minutes, and has lost the order of the last unit; the instance that sold it was killed with Redis.
-func TestRestart_FirstCallerThatWasCutOffBeforeSellsNoUnitTwice(t *testing.T) {
-	server, a := durable(t)
-	b := single(t, server)
-	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 3, 0))
-	takes(t, a, "a")
-	takes(t, b, "b")
-	kept := snapshotOf(t, server, "1001")
-	code, _ := takes(t, b, "the last unit")
-	testkit.Want(t, "the last unit", code, Held)
-	kept.restore(t, server)
-	b.depart()
-	b.visits.Wait()
-	b.link.Close()
-	calledAgo(t, server, a, 5*time.Minute)
-	calledAgo(t, server, b, 2*time.Minute)
-	restart(t, server)
-	for i := range 3 {
-		code, _ := takes(t, a, fmt.Sprint("again", i))
-		testkit.Want(t, "once more", code, NotOnSale)
-	}
-}
-
 // An instance that has told all that it knows is asked once more: the SKU has frozen again meanwhile, on a server that
 // lost what was told. The call by which it finds that out told nothing of the epoch that begins with it, so others
 // still wait for it: what they did to its orders comes after these.
 func TestRecover_CallThatFreezesTheSKUAgainHasToldNothing(t *testing.T) {
+	t.Parallel()
 	server, a := onRedis(t)
 	b := connect(t, server, texts())
 	a.Settle, b.Settle = 0, 0

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
+	"os"
 	"reflect"
 	"testing"
 
@@ -106,4 +107,15 @@ func fillUp(t testing.TB, r *Store, n int) {
 			make([]Done, len(confirmed)))
 		testkit.Check(t, err)
 	}
+}
+
+// nightly is whether make nightly runs the tests.
+func nightly() bool { return os.Getenv("SLUICE_NIGHTLY") != "" }
+
+// rounds is how many of n schedules a run has: all of them at night, else a tenth.
+func rounds(n uint64) uint64 {
+	if nightly() {
+		return n
+	}
+	return n / 10
 }

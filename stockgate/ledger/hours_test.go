@@ -109,10 +109,7 @@ func TestHours_SaleThatIsOverIsSaidFromMemoryButNotToItsWinners(t *testing.T) {
 func TestHours_PauseIsToldBeforeTheHours(t *testing.T) {
 	at(t, func(t *testing.T) {
 		d, s, _ := opening(t, testOptions())
-		d.Learn(
-			testSKU,
-			testkit.Must[Stock](t)(s.SetState(t.Context(), testSKU, Paused)).StockVersion,
-		)
+		d.Learn(testSKU, testkit.Must[Stock](t)(s.SetState(t.Context(), testSKU, Paused)).StockVersion)
 		if out := d.buy("early", ""); out.Code != NotOnSale || out.State != Paused || out.Opens != 0 {
 			t.Fatal(out)
 		}

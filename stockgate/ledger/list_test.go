@@ -10,6 +10,7 @@ import (
 )
 
 func TestRedisstore_EverySKUWithALedgerIsListedInOrder(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		want := []string{"1001"}
 		for i := range 1_200 {
@@ -33,6 +34,7 @@ func TestRedisstore_EverySKUWithALedgerIsListedInOrder(t *testing.T) {
 }
 
 func TestRedisstore_LedgerThatIsGoneIsNotListed(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1000", 1, 0))
 	testkit.Check(t, server.Client.Del(t.Context(), "sluice:shop:{1000}:s").Err())
@@ -42,6 +44,7 @@ func TestRedisstore_LedgerThatIsGoneIsNotListed(t *testing.T) {
 
 // What makes a ledger and dies has told its name before.
 func TestRedisstore_NameIsToldBeforeTheLedgerIsMade(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Check(t, server.Client.Do(t.Context(), "set", "sluice:shop:skus", "not a list of names").Err())
 	if _, err := r.SetTotal(t.Context(), "new", 1, 0); err == nil {
@@ -54,6 +57,7 @@ func TestRedisstore_NameIsToldBeforeTheLedgerIsMade(t *testing.T) {
 }
 
 func TestRedisstore_RecordsAreAllShown(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		testkit.Must[Stock](t)(s.SetTotal(t.Context(), "1001", 5_000, 0))
 		wanted := map[string]Status{}
@@ -100,6 +104,7 @@ func TestRedisstore_RecordsAreAllShown(t *testing.T) {
 }
 
 func TestRedisstore_BrokenRecordIsNotShown(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Check(t, server.Client.HSet(t.Context(), "sluice:shop:{1001}:r", "a", "rubbish").Err())
 	if err := r.Records(t.Context(), "1001", func(Record) bool { return true }); err == nil {

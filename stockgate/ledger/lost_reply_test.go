@@ -28,26 +28,6 @@ func losing(requests, replies int64, ops ...string) func(string, bool) error {
 	}
 }
 
-func TestLostReply_TakesOneUnitASerial(t *testing.T) {
-	at(t, func(t *testing.T) {
-		s := fakeStoreOf(testSKU, 1000)
-		var lost atomic.Bool
-		s.set(func(op string, after bool) error {
-			if op == "reserve" && after && !lost.Swap(true) {
-				return errNetwork
-			}
-			return nil
-		})
-		d := opened(t, testOptions(), s, nil)
-		out := d.buy("7", "k")
-		wants(t, "executed, reply lost, asked again", out, Held)
-		if s.stock(testSKU).Held != 1 || s.record(testSKU, "k").Deadline != out.Deadline {
-			t.Errorf("stock %+v, %+v, %v", s.stock(testSKU), s.record(testSKU, "k"), out)
-		}
-		wants(t, "the client asks again", d.buy("7", "k"), ReplayHeld)
-	})
-}
-
 func TestLostReply_TellsOneOfManyThatItWon(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(testSKU, 1000)
@@ -106,21 +86,6 @@ func TestLostReply_HoldOfTheSameSecondIsNotTakenForALostReply(t *testing.T) {
 		time.Sleep(time.Minute)
 		if s.record(testSKU, "k").Status != 'H' || s.record(testSKU, "k2").Status != 'X' {
 			t.Errorf("%+v, %+v", s.record(testSKU, "k"), s.record(testSKU, "k2"))
-		}
-	})
-}
-
-func TestLostReply_UnsureRepetitionInTheSameSecondNeverReleasesTheWinner(t *testing.T) {
-	at(t, func(t *testing.T) {
-		s := fakeStoreOf(testSKU, 5)
-		d := opened(t, testOptions(), s, nil)
-		wants(t, "first", d.buy("7", "k"), Held)
-		s.set(losing(0, 1, "reserve"))
-		wants(t, "repeated at once", d.buy("7", "k"), Unsure)
-		s.set(nil)
-		time.Sleep(time.Minute)
-		if s.record(testSKU, "k").Status != 'H' {
-			t.Errorf("%+v", s.record(testSKU, "k"))
 		}
 	})
 }
@@ -282,9 +247,7 @@ func TestResolver_SendingThatComesAfterItsRejectedRepetitionIsReleased(t *testin
 			})
 			wants(t, "put again", d.buy("7", "k"), want)
 			s.say(func(st *Stock) { st.State, st.Total, st.Free, st.Ver = On, 1, 1, st.Ver+1 })
-			testkit.Must[StockVersion](
-				t,
-			)(
+			testkit.Must[StockVersion](t)(
 				s.Reserve(
 					t.Context(),
 					testSKU,

@@ -64,6 +64,7 @@ func frozen(t *testing.T, r *Store, why string) {
 }
 
 func TestMarks_MarkThatIsGoneFreezesTheSKUBeforeAUnitIsTaken(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	before := stockIn(t, r)
 	testkit.Check(t, server.Client.HDel(t.Context(), hashOf1001, "m:"+r.instance).Err())
@@ -75,18 +76,14 @@ func TestMarks_MarkThatIsGoneFreezesTheSKUBeforeAUnitIsTaken(t *testing.T) {
 	testkit.Want(t, "again", takeUnit(t, r, "new", "zoe"), NotOnSale)
 	testkit.Want(t, "a winner's retry", takeUnit(t, r, "a", "ann"), ReplayHeld)
 	testkit.Want(t, "settling", finishOne(t, r, Confirm, "a"), Changed)
-	testkit.Want(
-		t,
-		"opened by hand",
-		testkit.Must[Stock](t)(r.SetState(t.Context(), "1001", On)).Why,
-		"",
-	)
+	testkit.Want(t, "opened by hand", testkit.Must[Stock](t)(r.SetState(t.Context(), "1001", On)).Why, "")
 	testkit.Want(t, "then", takeUnit(t, r, "new", "zoe"), Held)
 	frozenOnce := valueOf(r.lost.WithLabelValues(lostMark))
 	testkit.Want(t, "alarms", frozenOnce, 1)
 }
 
 func TestMarks_EveryWayOfCallingNoticesALostMark(t *testing.T) {
+	t.Parallel()
 	for name, call := range map[string]func(*testing.T, *Store){
 		"reserve": func(t *testing.T, r *Store) { takeUnit(t, r, "new", "zoe") },
 		"finish":  func(t *testing.T, r *Store) { finishOne(t, r, Confirm, "a") },
@@ -108,6 +105,7 @@ func TestMarks_EveryWayOfCallingNoticesALostMark(t *testing.T) {
 }
 
 func TestMarks_VersionOrEpochThatWentBackFreezesTheSKU(t *testing.T) {
+	t.Parallel()
 	for _, fields := range [][]string{{"ver"}, {"epoch"}, {"epoch", "ver"}} {
 		server, r := onRedis(t)
 		s := stockIn(t, r)
@@ -127,6 +125,7 @@ func TestMarks_VersionOrEpochThatWentBackFreezesTheSKU(t *testing.T) {
 }
 
 func TestMarks_CallsMayOvertakeEachOther(t *testing.T) {
+	t.Parallel()
 	server, _ := onRedis(t)
 	r := testkit.Must[*Store](t)(NewStore(optionsFor(server, 20))) // connections for all who call at once
 	t.Cleanup(func() { r.Close() })
@@ -149,6 +148,7 @@ func TestMarks_CallsMayOvertakeEachOther(t *testing.T) {
 }
 
 func TestMarks_LoserWritesItsMarkAlone(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1001", 2, 2))
 	dump := func() map[string]string {
@@ -183,6 +183,7 @@ func TestMarks_VisitorLeavesNoMark(t *testing.T) {
 }
 
 func TestMarks_OfTheDeadAreForgotten(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	for i := range 40 {
 		at := "1"
@@ -199,6 +200,7 @@ func TestMarks_OfTheDeadAreForgotten(t *testing.T) {
 }
 
 func TestMarks_LedgerThatVanishedIsClosedAndNotMadeAnew(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	before := stockIn(t, r)
 	testkit.Check(t, server.Client.FlushAll(t.Context()).Err())
@@ -225,17 +227,6 @@ func TestMarks_LedgerThatVanishedIsClosedAndNotMadeAnew(t *testing.T) {
 	}
 	testkit.Must[Stock](t)(r.SetState(t.Context(), "1001", On))
 	testkit.Want(t, "reserve", takeUnit(t, r, "new", "zoe"), Held)
-}
-
-func TestMarks_OlderLedgerThatIsPutBackDoesNotSell(t *testing.T) {
-	server, r := onRedis(t)
-	kept := snapshotOf(t, server, "1001")
-	testkit.Want(t, "sold since", takeUnit(t, r, "since", "zoe"), Held)
-	testkit.Check(t, server.Client.FlushAll(t.Context()).Err())
-	testkit.Want(t, "while it is gone", takeUnit(t, r, "new", "zoe"), NotOnSale)
-	kept.restore(t, server)
-	testkit.Want(t, "reserve", takeUnit(t, r, "new", "zoe"), NotOnSale)
-	frozen(t, r, lostVersion)
 }
 
 func TestMarks_ReasonsAreCounted(t *testing.T) {

@@ -56,6 +56,7 @@ func merges(t *testing.T, server *redistest.Server, r *Store, sku string, there,
 }
 
 func TestMerge_LedgerHasTheSameCases(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	for i, c := range mergeCases() {
 		s, record := merges(t, server, r, fmt.Sprint("merge ", i), c.There, c.Told, false)
@@ -79,6 +80,7 @@ func TestMerge_LedgerHasTheSameCases(t *testing.T) {
 
 // A record of before the ledger froze has no version: it is of 5|5 at the latest. In an open ledger it may be of now.
 func TestMerge_RecordWithoutAVersionIsOfTheFreezeAtTheLatest(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	for i, c := range []struct {
 		epoch, ver int64
@@ -96,6 +98,7 @@ func TestMerge_RecordWithoutAVersionIsOfTheFreezeAtTheLatest(t *testing.T) {
 // A give-back that an instance tells late frees the unit of a sold order, also when the SKU is open again; not that of
 // an order that was adopted since.
 func TestMerge_LateGiveBackFreesTheUnitOfASoldOrderAlone(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	late := Said{Status: StatusRefunded, Epoch: 5, Ver: 9}
 	s, record := merges(t, server, r, "sold", Said{Status: StatusSold}, late, true)

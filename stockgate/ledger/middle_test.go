@@ -197,10 +197,7 @@ func TestRedisstore_HoldWithoutItsSerialIsNotBelieved(t *testing.T) {
 	}
 	good := append(slices.Clone(hint), "a", int64(SoldOut))
 	testkit.Check(t, checkSerials(good, items))
-	testkit.Check(
-		t,
-		differ("codes", good[versionSize:], []any{int64(Held), int64(SoldOut)}),
-	)
+	testkit.Check(t, differ("codes", good[versionSize:], []any{int64(Held), int64(SoldOut)}))
 }
 
 func TestReply_SignatureOfAnotherCallIsRejected(t *testing.T) {

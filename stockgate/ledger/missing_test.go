@@ -25,6 +25,7 @@ func missing(t *testing.T, r *Store, sku string) error {
 // A server that took over without the last writes does not say that there is no such order, and not how many units
 // users have: whether the SKU was on sale or not.
 func TestMissing_ServerThatLostItsTailDoesNotTell(t *testing.T) {
+	t.Parallel()
 	for _, state := range []State{On, Paused, Ended} {
 		t.Run(string(state), func(t *testing.T) {
 			p := newPair(t)
@@ -56,6 +57,7 @@ func TestMissing_ServerThatLostItsTailDoesNotTell(t *testing.T) {
 
 // An instance that has never seen the ledger knows by the registry that there was one.
 func TestMissing_LedgerThatIsGoneDoesNotTell(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Want(t, "before", missing(t, r, "1001"), nil)
 	testkit.Want(t, "of another SKU", missing(t, r, "never"), nil)
@@ -73,6 +75,7 @@ func TestMissing_LedgerThatIsGoneDoesNotTell(t *testing.T) {
 }
 
 func TestMissing_FrozenLedgerTellsWhatItHas(t *testing.T) {
+	t.Parallel()
 	_, r := onRedis(t)
 	testkit.Must[Stock](t)(r.SetState(t.Context(), "1001", Frozen))
 	found := r.FindAll(t.Context(), []OrderName{{SKU: "1001", Serial: "none"}, {SKU: "1001", Serial: "b"}})
@@ -83,6 +86,7 @@ func TestMissing_FrozenLedgerTellsWhatItHas(t *testing.T) {
 
 // A service may hide which server answers. What an instance has seen tells then.
 func TestMissing_LedgerThatIsOlderThanBeforeDoesNotTell(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	back := server.Client.HGetAll(t.Context(), hashOf1001).Val()
 	takeUnit(t, r, "tail", "eve")

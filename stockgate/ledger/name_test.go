@@ -21,6 +21,7 @@ func ofShop(t *testing.T, server *redistest.Server, name redisconn.Name, secret 
 
 // Stores of two names have ledgers of their own for one SKU, hear of their own alone, and have no key in common.
 func TestName_StoresOfTwoNamesShareNothing(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	mine, yours := ofShop(t, server, "mine", "a secret of mine"), ofShop(t, server, "yours", "a secret of yours")
 	heard := listen(t, yours)
@@ -61,6 +62,7 @@ func TestName_StoresOfTwoNamesShareNothing(t *testing.T) {
 
 // No call of a store reads or changes what is under a name that another secret has claimed.
 func TestName_ClaimOfAnotherSecretLeavesTheLedgersAlone(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	first := ofShop(t, server, "shop", "the secret of the first")
 	testkit.Must[Stock](t)(first.SetTotal(t.Context(), testSKU, 5, 1))

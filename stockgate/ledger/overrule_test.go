@@ -27,6 +27,7 @@ func isState(t *testing.T, s *Store, what string, want State) {
 
 // Each number begins once and ends once, however often and in whichever order its calls arrive.
 func TestOverrule_EachNumberBeginsAndEndsOnce(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		for range 2 {
 			before, inForce := overruled(t, s, 7)
@@ -51,6 +52,7 @@ func TestOverrule_EachNumberBeginsAndEndsOnce(t *testing.T) {
 
 // The second of two pauses keeps what was before the first, whose end changes nothing any more.
 func TestOverrule_LaterOneTakesThePlaceOfTheFormer(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		overruled(t, s, 7)
 		before, _ := overruled(t, s, 8)
@@ -67,6 +69,7 @@ func TestOverrule_LaterOneTakesThePlaceOfTheFormer(t *testing.T) {
 // A pause that took the place of another one, and was ended before it came here, has ended the other one too: that one
 // is in no list any more, and no one would open the SKU again.
 func TestOverrule_EndOfOneThatNeverCameEndsTheFormer(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		overruled(t, s, 7)
 		reinstated(t, s, 8)
@@ -82,6 +85,7 @@ func TestOverrule_EndOfOneThatNeverCameEndsTheFormer(t *testing.T) {
 
 // What an operator says meanwhile stands.
 func TestOverrule_SetStateEndsIt(t *testing.T) {
+	t.Parallel()
 	for _, state := range []State{On, Paused, Ended} {
 		withUnits(t, func(t *testing.T, s *Store) {
 			overruled(t, s, 7)
@@ -95,6 +99,7 @@ func TestOverrule_SetStateEndsIt(t *testing.T) {
 }
 
 func TestOverrule_LeavesAFrozenLedgerAlone(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		testkit.Must[Stock](t)(s.SetState(t.Context(), "1001", Frozen))
 		_, inForce := overruled(t, s, 7)
@@ -105,6 +110,7 @@ func TestOverrule_LeavesAFrozenLedgerAlone(t *testing.T) {
 }
 
 func TestOverrule_WantsALedgerAndANumber(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		_, _, _, err := s.Overrule(t.Context(), "none", Paused, 7)
 		_, again := s.Reinstate(t.Context(), "none", 7)
@@ -121,6 +127,7 @@ func TestOverrule_WantsALedgerAndANumber(t *testing.T) {
 
 // A ledger that froze by itself while it was paused is open once it is recovered, when the pause has ended meanwhile.
 func TestOverrule_EndsInAFrozenLedgerToo(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	overruled(t, r, 7)
 	testkit.Check(t, server.Client.HDel(t.Context(), hashOf1001, "m:"+r.instance).Err())

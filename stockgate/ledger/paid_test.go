@@ -9,6 +9,7 @@ import (
 
 // A settler counts for seconds what is paid. What became of the SKU meanwhile stands.
 func TestSetPaid_EndsOnlyWhatIsOnSaleAndSoldWhole(t *testing.T) {
+	t.Parallel()
 	s := connect(t, redistest.Start(t), texts())
 	ends := func() bool { return testkit.Must[bool](t)(s.SetPaid(t.Context(), "1001", Ended)) }
 	testkit.Must[Stock](t)(s.SetTotal(t.Context(), "1001", 1, 1))
@@ -90,6 +91,7 @@ func TestSetPaid_OutlastsAFreezeAndAnOverride(t *testing.T) {
 // What an operator overrides stands until it ends, also where it says what the settlers have said: free units open
 // the SKU afterwards.
 func TestSetPaid_ChangesNothingThatIsOverridden(t *testing.T) {
+	t.Parallel()
 	s := connect(t, redistest.Start(t), texts())
 	opens := func() bool { return testkit.Must[bool](t)(s.SetPaid(t.Context(), "1001", On)) }
 	endPaid(t, s)

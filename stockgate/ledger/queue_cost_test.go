@@ -11,6 +11,7 @@ import (
 
 // The commands of a script are about all orders of its call: their number does not grow with that of the orders.
 func TestQueue_NumberOfCommandsDoesNotGrowWithTheOrders(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := connect(t, server, texts())
 	testkit.Must[Stock](t)(s.SetTotal(t.Context(), "1001", 1000, 0))
@@ -40,6 +41,7 @@ func TestQueue_NumberOfCommandsDoesNotGrowWithTheOrders(t *testing.T) {
 
 // A first attempt is known by its end alone; what comes of it is written as ever.
 func TestFirstAttempt_IsFollowedByItsOutcome(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "later", "dead", "put off", "unsent")
 		takeAt(t, s, 1, 4, 100)
@@ -71,6 +73,7 @@ func TestFirstAttempt_IsFollowedByItsOutcome(t *testing.T) {
 
 // Orders whose time is over are released by their callers: until then those behind them go out nevertheless.
 func TestTake_FindsOrdersBehindExpiredOnes(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a", "b", "c")
 		codes := make([]Code, 1)

@@ -9,6 +9,7 @@ import (
 )
 
 func TestUnsent_RepeatedAfterALostReplyChangesNothing(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a")
 		first := takeAt(t, s, 1, 1, 100).Orders[0]
@@ -21,6 +22,7 @@ func TestUnsent_RepeatedAfterALostReplyChangesNothing(t *testing.T) {
 }
 
 func TestRequeue_LeavesOldAttemptsNoWord(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a")
 		first := takeAt(t, s, 1, 1, 100).Orders[0]
@@ -34,6 +36,7 @@ func TestRequeue_LeavesOldAttemptsNoWord(t *testing.T) {
 }
 
 func TestOpenOrder_IsNotCancelledAndDoesNotExpire(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a")
 		first := takeAt(t, s, 1, 1, 100).Orders[0]
@@ -52,6 +55,7 @@ func TestOpenOrder_IsNotCancelledAndDoesNotExpire(t *testing.T) {
 }
 
 func TestNotNow_WaitsBehindTheOthersAndDoesNotCount(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a", "b")
 		first := takeAt(t, s, 1, 1, 100).Orders[0]
@@ -67,6 +71,7 @@ func TestNotNow_WaitsBehindTheOthersAndDoesNotCount(t *testing.T) {
 }
 
 func TestNotNow_EndsWithTheTimeOfTheOrder(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a")
 		first := takeAt(t, s, 1, 1, 100).Orders[0]
@@ -78,6 +83,7 @@ func TestNotNow_EndsWithTheTimeOfTheOrder(t *testing.T) {
 
 // TestCancelInDoubt_IsTooLate has Redis forget that an order was handed out. A client cancels it at another instance.
 func TestCancelInDoubt_IsTooLate(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	queueUp(t, a, "sent")
@@ -98,6 +104,7 @@ func TestCancelInDoubt_IsTooLate(t *testing.T) {
 
 // Decisions that share a call see what those before them have done.
 func TestOpenOrder_IsNotCancelledByTheCallThatOpensIt(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		queueUp(t, s, "a")
 		first := takeAt(t, s, 1, 1, 100).Orders[0]
@@ -111,6 +118,7 @@ func TestOpenOrder_IsNotCancelledByTheCallThatOpensIt(t *testing.T) {
 
 // A person decides by the ledger, not by the queue, which forgets the order at its next look.
 func TestStuckOrder_IsForgottenWhenAPersonHasDecided(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		testkit.Must[Stock](t)(s.SetTotal(t.Context(), "1001", 100, 0))
 		var serials []string

@@ -12,6 +12,7 @@ import (
 
 // TestLostAttempt_IsNotFollowedByAnother has Redis forget that an order was handed out. It was sent meanwhile.
 func TestLostAttempt_IsNotFollowedByAnother(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	queueUp(t, a, "sent", "waiting")
@@ -46,6 +47,7 @@ func TestLostAttempt_IsNotFollowedByAnother(t *testing.T) {
 
 // Redis forgets that an order was handed out, and the instance that sent it is killed. Its journal tells.
 func TestLostAttempt_OfAnInstanceThatWasKilledIsNotFollowedByAnother(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	o := optionsFor(server, 4)
 	o.StateDir = t.TempDir()
@@ -84,6 +86,7 @@ func TestLostAttempt_OfAnInstanceThatWasKilledIsNotFollowedByAnother(t *testing.
 
 // A later call of the instance comes before the one that hands out, and Redis loses that one alone.
 func TestLostAttempt_IsNoticedWhereItsCallWasOvertaken(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	queueUp(t, a, "sent", "waiting")
 	late := a.calls.Add(1)
@@ -101,6 +104,7 @@ func TestLostAttempt_IsNoticedWhereItsCallWasOvertaken(t *testing.T) {
 
 // TestLostRequest_StaysHeld has Redis forget an order with its request. Its instance holds it again, without a request.
 func TestLostRequest_StaysHeld(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	takeAt(t, b, 1, 0, 100)
@@ -131,6 +135,7 @@ func TestLostRequest_StaysHeld(t *testing.T) {
 
 // TestRecreate_ForgetsRequests: orders that are adopted must not be sent by what an older ledger has left.
 func TestRecreate_ForgetsRequests(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	queueUp(t, a, "a", "b")
 	testkit.Check(t, server.Client.Del(t.Context(), hashOf1001).Err())
@@ -145,6 +150,7 @@ func TestRecreate_ForgetsRequests(t *testing.T) {
 // Redis forgets all that an instance has done, which hands out orders, and the instance is killed: nothing tells then
 // that an order was sent. So a process hands out nothing before Redis has known it for a while.
 func TestHandOut_WaitsUntilTheLedgerHasKnownTheProcessForAWhile(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	queueUp(t, a, "order")
 	o := optionsFor(server, 1)
@@ -166,6 +172,7 @@ func TestHandOut_WaitsUntilTheLedgerHasKnownTheProcessForAWhile(t *testing.T) {
 // A process was cut off from Redis for so long that no ledger would wait for it, and hands out an order with its first
 // call after that. Redis forgets that call, and the process is killed. The order must not be handed out again.
 func TestHandOut_WaitsAgainAfterASilence(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	queueUp(t, a, "order")
 	o := optionsFor(server, 1)

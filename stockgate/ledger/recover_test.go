@@ -59,6 +59,7 @@ func statusOf(t *testing.T, r *Store, serial string) string {
 }
 
 func TestRecover_FrozenSKUOpensWhenEveryInstanceHasTold(t *testing.T) {
+	t.Parallel()
 	a, b, _, _ := fallen(t, nil)
 	testkit.Want(t, "the tail", statusOf(t, a, "a2"), "none")
 	s := tells(t, a)
@@ -88,6 +89,7 @@ func TestRecover_FrozenSKUOpensWhenEveryInstanceHasTold(t *testing.T) {
 }
 
 func TestRecover_SKUThatFrozeByAClockThatRanAheadOpens(t *testing.T) {
+	t.Parallel()
 	a, b, _, p := fallen(t, nil)
 	tomorrow := time.Now().Add(24 * time.Hour).UnixMilli()
 	testkit.Check(t, p.replica.Client.HSet(t.Context(), hashOf1001, "since", tomorrow).Err())
@@ -98,6 +100,7 @@ func TestRecover_SKUThatFrozeByAClockThatRanAheadOpens(t *testing.T) {
 }
 
 func TestRecover_WhatWasDoneInTheTailIsDoneAgain(t *testing.T) {
+	t.Parallel()
 	a, b, _, _ := fallen(t, func(a, b *Store) {
 		testkit.Want(t, "by who sold it", finishOne(t, a, Confirm, "a2"), Changed)
 		testkit.Want(t, "by another", finishOne(t, a, Confirm, "b2"), Changed)
@@ -122,6 +125,7 @@ func TestRecover_WhatWasDoneInTheTailIsDoneAgain(t *testing.T) {
 
 // A key that a client uses for another cart must not hear of the cart whose line was lost.
 func TestRecover_LineOfTheTailHasItsCartAgain(t *testing.T) {
+	t.Parallel()
 	line := func(r *Store, cart string) Code {
 		codes := make([]Code, 1)
 		items := []Item{{Serial: "line", Quantity: 2, Cart: cart}}
@@ -142,6 +146,7 @@ func TestRecover_LineOfTheTailHasItsCartAgain(t *testing.T) {
 
 // An order that the shop confirms while its hold is lost must not be held for ever.
 func TestRecover_SettlingWhileFrozenIsNotLost(t *testing.T) {
+	t.Parallel()
 	a, b, _, _ := fallen(t, nil)
 	testkit.Want(t, "not known now", finishOne(t, a, Confirm, "a2"), NotFound)
 	takes(t, b, "new")
@@ -156,6 +161,7 @@ func TestRecover_SettlingWhileFrozenIsNotLost(t *testing.T) {
 // A shop contradicts itself: it rejects an order, and has it after all. Redis loses the release, and later the
 // confirmation: the order stays what the ledger said last. An order that was refunded stays so.
 func TestRecover_OrderThatTheShopHasAfterAllStaysSoldThroughTwoLosses(t *testing.T) {
+	t.Parallel()
 	for op, want := range map[Op]string{Release: "C", Refund: "R"} {
 		t.Run(string(op), func(t *testing.T) {
 			server, r := onRedis(t)
@@ -183,6 +189,7 @@ func TestRecover_OrderThatTheShopHasAfterAllStaysSoldThroughTwoLosses(t *testing
 }
 
 func TestRecover_InstanceThatIsGoneKeepsTheSKUFrozen(t *testing.T) {
+	t.Parallel()
 	a, b, _, _ := fallen(t, nil)
 	for range 5 {
 		s := tells(t, a)
@@ -202,6 +209,7 @@ func TestRecover_InstanceThatIsGoneKeepsTheSKUFrozen(t *testing.T) {
 // The clock of Redis jumps by an hour, and another loss freezes the SKU again: an instance that has not called since
 // then looks as if it were gone for long, and may know of sold units.
 func TestRecover_SKUThatFreezesAgainWaitsOnForThoseWhoHaveToldNothing(t *testing.T) {
+	t.Parallel()
 	a, b, _, p := fallen(t, nil)
 	tells(t, a)
 	mark := strings.Split(p.replica.Client.HGet(t.Context(), hashOf1001, "m:"+b.instance).Val(), "|")
@@ -221,6 +229,7 @@ func TestRecover_SKUThatFreezesAgainWaitsOnForThoseWhoHaveToldNothing(t *testing
 
 // The clock of Redis jumps by an hour. Who has called before the jump alone is waited for all the same.
 func TestRecover_JumpOfTheClockMakesNoInstanceLookAsIfItWereGone(t *testing.T) {
+	t.Parallel()
 	server, a := onRedis(t)
 	b := connect(t, server, texts())
 	a.Settle = 0
@@ -244,6 +253,7 @@ func TestRecover_JumpOfTheClockMakesNoInstanceLookAsIfItWereGone(t *testing.T) {
 
 // All that an instance ever wrote for the SKU may be in the tail: then no roll has its name.
 func TestRecover_InstanceThatTheRollMissedIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	x := exchangeTo(t, p.master)
 	a, late := p.through(x), p.through(x)
@@ -266,6 +276,7 @@ func TestRecover_InstanceThatTheRollMissedIsWaitedFor(t *testing.T) {
 // What an instance did after it told all is lost with the server that it told. Another server opens the SKU: it sells
 // nothing until that instance has called it.
 func TestRecover_ServerThatOpensASKUIsStillVerified(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	a.Settle, b.Settle = 0, time.Hour
@@ -289,6 +300,7 @@ func TestRecover_ServerThatOpensASKUIsStillVerified(t *testing.T) {
 }
 
 func TestRecovery_InstanceThatComesAfterTheSKUHasOpenedStillReports(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	x := exchangeTo(t, p.master)
 	a, late := p.through(x), p.through(x)
@@ -311,28 +323,8 @@ func TestRecovery_InstanceThatComesAfterTheSKUHasOpenedStillReports(t *testing.T
 	testkit.Want(t, "free", s.Free, -1) // an alarm, and not silence
 }
 
-func TestRecover_JournalThatIsTooShortDoesNotVouch(t *testing.T) {
-	p := newPair(t)
-	x := exchangeTo(t, p.master)
-	a := p.through(x)
-	a.Log = newOperationLog(2)
-	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 9, 0))
-	takes(t, a, "before")
-	p.cut()
-	for _, serial := range []string{"1", "2", "3"} {
-		takes(t, a, serial)
-	}
-	x.turn(p.replica.Addr)
-	takes(t, a, "new")
-	for range 3 {
-		s := tells(t, a)
-		testkit.Want(t, "state", s.State, Frozen)
-	}
-	testkit.Want(t, "the oldest", statusOf(t, a, "1"), "none")
-	testkit.Want(t, "the newest", statusOf(t, a, "3"), "H")
-}
-
 func TestRecover_WhatAnOperatorFrozeOrPausedStaysSo(t *testing.T) {
+	t.Parallel()
 	for was, then := range map[State]State{Paused: Paused,
 		Ended: Ended, Frozen: Frozen} {
 		p := newPair(t)
@@ -354,6 +346,7 @@ func TestRecover_WhatAnOperatorFrozeOrPausedStaysSo(t *testing.T) {
 
 // A master that was paused comes back after its replica has taken over: what it holds is older than what was seen.
 func TestRecover_OldMasterThatComesBackSellsNothing(t *testing.T) {
+	t.Parallel()
 	a, b, x, p := fallen(t, nil)
 	takes(t, b, "new")
 	for range 3 {
@@ -384,6 +377,7 @@ func TestRecover_OldMasterThatComesBackSellsNothing(t *testing.T) {
 
 // A ledger that is made again has the orders of before: its instances tell them, and an operator opens it.
 func TestRecover_RecreatedLedgerIsToldOfTheOrdersOfBefore(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	other := connect(t, server, texts())
 	takes(t, other, "c")
@@ -429,6 +423,7 @@ func TestRecover_LedgerMadeAsIfItHadNeverBeenFreezes(t *testing.T) {
 }
 
 func TestRecover_PartlyDeletedLedgerIsNotSetButRecreated(t *testing.T) {
+	t.Parallel()
 	for i, key := range []string{"s", "r", "u", "x"} {
 		server, r := onRedis(t)
 		before := stockIn(t, r)
@@ -456,6 +451,7 @@ func TestRecover_PartlyDeletedLedgerIsNotSetButRecreated(t *testing.T) {
 }
 
 func TestRecover_OperatorsFreezeIsNotOpenedByAnybodyElse(t *testing.T) {
+	t.Parallel()
 	_, r := onRedis(t)
 	r.Settle = 0
 	testkit.Must[Stock](t)(r.SetState(t.Context(), "1001", Frozen))
@@ -476,6 +472,7 @@ func hashAt(t *testing.T, r *Store) (fields map[string]string, err error) {
 
 // Who leaves in good order while a SKU is frozen tells all before: nobody else could.
 func TestRecover_InstanceThatLeavesTellsBefore(t *testing.T) {
+	t.Parallel()
 	a, b, _, _ := fallen(t, nil)
 	takes(t, b, "new")
 	testkit.Check(t, b.Close())
@@ -487,6 +484,7 @@ func TestRecover_InstanceThatLeavesTellsBefore(t *testing.T) {
 
 // What who leaves has given back of another's order stays so, although the other tells the order as sold only then.
 func TestRecover_RefundOfWhoHasLeftOutlivesTheOrdersOwnWitness(t *testing.T) {
+	t.Parallel()
 	a, b, _, _ := fallen(t, func(a, b *Store) {
 		testkit.Want(t, "sold", finishOne(t, a, Confirm, "a2"), Changed)
 		testkit.Want(t, "given back by another", finishOne(t, b, Refund, "a2"), Changed)

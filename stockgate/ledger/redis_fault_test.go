@@ -25,15 +25,7 @@ func tries(r *Store) map[string]error {
 		[]Item{{Serial: "new", User: "zoe", Quantity: 1}},
 		make([]Code, 1),
 	)
-	_, all["finish"] = r.Finish(
-		ctx,
-		"1001",
-		1,
-		2,
-		Release,
-		[]Item{{Serial: "a"}},
-		make([]Done, 1),
-	)
+	_, all["finish"] = r.Finish(ctx, "1001", 1, 2, Release, []Item{{Serial: "a"}}, make([]Done, 1))
 	_, _, all["look"] = r.ReadStock(ctx, "1001")
 	_, all["sweep"] = r.Sweep(ctx, "1001", 5_000, 6_000, 10)
 	_, all["set total"] = r.SetTotal(ctx, "1001", 9, 9)
@@ -42,6 +34,7 @@ func tries(r *Store) map[string]error {
 }
 
 func TestRedisFault_BrokenLedgerIsAFaultAndNeverZero(t *testing.T) {
+	t.Parallel()
 	for name, command := range map[string]string{
 		"no total":   "hdel sluice:shop:{1001}:s total",
 		"no held":    "hdel sluice:shop:{1001}:s held",
@@ -79,6 +72,7 @@ func TestRedisFault_BrokenLedgerIsAFaultAndNeverZero(t *testing.T) {
 }
 
 func TestRedisFault_BrokenRecordOrUserIsAFault(t *testing.T) {
+	t.Parallel()
 	for command, call := range map[string]string{
 		"hset sluice:shop:{1001}:r a rubbish":                                 "finish",
 		"hset sluice:shop:{1001}:r a H|1|x|ann":                               "sweep",

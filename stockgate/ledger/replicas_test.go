@@ -96,15 +96,7 @@ func TestReplicas_HoldOfALostReplyIsWaitedForToo(t *testing.T) {
 	testkit.Want(t, "the sending whose reply is lost", takeUnit(t, r, "a", "ann"), Held)
 	r.replicas = 1
 	codes := make([]Code, 1)
-	_, err := r.Reserve(
-		t.Context(),
-		"1001",
-		0,
-		1,
-		1_000,
-		[]Item{{Serial: "a", User: "ann", Quantity: 1}},
-		codes,
-	)
+	_, err := r.Reserve(t.Context(), "1001", 0, 1, 1_000, []Item{{Serial: "a", User: "ann", Quantity: 1}}, codes)
 	if !errors.Is(err, ErrFewReplicas) {
 		t.Fatalf("%v %v", codes, err)
 	}

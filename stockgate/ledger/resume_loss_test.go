@@ -8,6 +8,7 @@ import (
 
 // Who resumes a sale that was paused vouches for nothing: what is lost meanwhile is not known to anybody yet.
 func TestResumeLoss_ResumingDoesNotOpenWhatThisVeryCallFindsLost(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	takes(t, a, "a")
 	kept := snapshotOf(t, server, "1001")
@@ -24,6 +25,7 @@ func TestResumeLoss_ResumingDoesNotOpenWhatThisVeryCallFindsLost(t *testing.T) {
 }
 
 func TestResumeLoss_ResumingDoesNotVouchForAnotherServer(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	takes(t, a, "a")

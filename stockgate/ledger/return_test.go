@@ -16,6 +16,7 @@ import (
 // All instances are killed, and Redis restarts without its tail. Instances that return with their journals open the SKU
 // by themselves, and the ledger has each order again. Without a journal of one of them the SKU stays closed.
 func TestReturn_InstancesThatWereKilledOpenWhatRedisHasLost(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func(dir string) error{
 		"emptied": func(dir string) error { return errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)) },
 		"damaged": damagedJournal,

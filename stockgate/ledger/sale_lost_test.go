@@ -26,6 +26,7 @@ func takeNow(t *testing.T, r *Store, serial, user string) {
 // Redis has lost everything while an instance was cut off, and an operator made the SKU anew and froze it. The orders
 // of the instance are in the ledger before it opens.
 func TestSale_OrdersThatAReplacedLedgerLacksAreTold(t *testing.T) {
+	t.Parallel()
 	for name, archived := range map[string]bool{"first sale": false, "later sale": true} {
 		t.Run(name, func(t *testing.T) {
 			ctx, sku, server := t.Context(), testSKU, redistest.Start(t)
@@ -60,6 +61,7 @@ func TestSale_OrdersThatAReplacedLedgerLacksAreTold(t *testing.T) {
 
 // A visitor makes the ledger again that does not know its sale. The instance that knows it must tell what it has.
 func TestSale_InstanceIsOnTheRollOfALedgerThatWasMadeAgain(t *testing.T) {
+	t.Parallel()
 	for name, archived := range map[string]bool{"first sale": false, "later sale": true} {
 		t.Run(name, func(t *testing.T) {
 			ctx, sku, server := t.Context(), testSKU, redistest.Start(t)
@@ -122,6 +124,7 @@ func saleGoesBack(t *testing.T, n int) {
 
 // A report that finds the ledger in an earlier sale does not open it, although all is told.
 func TestSale_ReportDoesNotOpenWhatItFindsBehind(t *testing.T) {
+	t.Parallel()
 	ctx, sku, server := t.Context(), testSKU, redistest.Start(t)
 	x, y := connect(t, server, texts()), connect(t, server, texts())
 	x.Settle, y.Settle = 0, 0
@@ -156,6 +159,7 @@ func TestSale_ReportDoesNotOpenWhatItFindsBehind(t *testing.T) {
 
 // An override ends with a call that finds the ledger in an earlier sale: it opens by hand alone.
 func TestSale_EndOfAnOverrideOpensNoLedgerThatIsBehind(t *testing.T) {
+	t.Parallel()
 	ctx, sku, server := t.Context(), testSKU, redistest.Start(t)
 	op, x := connect(t, server, texts()), connect(t, server, texts())
 	x.Settle = 0
@@ -173,6 +177,7 @@ func TestSale_EndOfAnOverrideOpensNoLedgerThatIsBehind(t *testing.T) {
 
 // A ledger of a later sale that is made again does not take in the orders that were archived.
 func TestSale_ArchivedOrdersAreNotPutBackIntoTheNextOne(t *testing.T) {
+	t.Parallel()
 	ctx, sku, server := t.Context(), testSKU, redistest.Start(t)
 	x := connect(t, server, texts())
 	x.Settle = 0
@@ -199,6 +204,7 @@ func TestSale_ArchivedOrdersAreNotPutBackIntoTheNextOne(t *testing.T) {
 
 // The same, as buyers see it: the only unit is not sold again.
 func TestSale_ReplacedLedgerSellsNoUnitTwice(t *testing.T) {
+	t.Parallel()
 	ctx, sku, server := t.Context(), testSKU, redistest.Start(t)
 	op, x := connect(t, server, texts()), connect(t, server, texts())
 	x.Settle = 0

@@ -60,6 +60,7 @@ func onlyHeld(t *testing.T, r *Store, serial string) {
 // A user who sends no key gets another serial in the next sale of the SKU, at an instance that has seen the sale
 // before, at one that has seen none, and at one that follows a key. The sale between two of them counts as well.
 func TestSale_ReturningUserGetsASerialOfItsOwnInEachSale(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	operator := connect(t, server, texts())
 	testkit.Must[Stock](t)(operator.SetTotal(t.Context(), testSKU, 5, 0))
@@ -92,6 +93,7 @@ func TestSale_ReturningUserGetsASerialOfItsOwnInEachSale(t *testing.T) {
 // No instance takes a unit under a serial of another sale, whatever it knows: nothing, the sale before, or that the
 // ledger is gone.
 func TestSale_InstanceThatIsBehindTakesNoUnitUnderAnEarlierSerial(t *testing.T) {
+	t.Parallel()
 	type scene struct {
 		server   *redistest.Server
 		operator *Store
@@ -132,6 +134,7 @@ func TestSale_InstanceThatIsBehindTakesNoUnitUnderAnEarlierSerial(t *testing.T) 
 
 // A ledger that was lost and made again is that of the same sale: its users get the serials of before.
 func TestSale_RecreatedLedgerKeepsItsSerials(t *testing.T) {
+	t.Parallel()
 	for name, lost := range map[string][]string{
 		"records": keys(testSKU)[1:2],
 		"numbers": keys(testSKU)[:1],
@@ -169,6 +172,7 @@ func TestSale_RecreatedLedgerKeepsItsSerials(t *testing.T) {
 
 // A ledger whose keys an operator has deleted, but for its changes, is followed by that of another sale.
 func TestSale_LedgerThatFollowsDeletedKeysIsAnotherSale(t *testing.T) {
+	t.Parallel()
 	ctx, sku, server := t.Context(), testSKU, redistest.Start(t)
 	first := connect(t, server, texts())
 	s := testkit.Must[Stock](t)(first.SetTotal(ctx, sku, 5, 0))
@@ -187,6 +191,7 @@ func TestSale_LedgerThatFollowsDeletedKeysIsAnotherSale(t *testing.T) {
 
 // Nothing but the archiving of its orders begins another sale of a SKU: a later epoch does not.
 func TestSale_StaysWhileTheLedgerStays(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		stays := func(want int64) {
 			ctx, must := t.Context(), testkit.Must[Stock](t)
@@ -213,6 +218,7 @@ func TestSale_StaysWhileTheLedgerStays(t *testing.T) {
 // The keys of a ledger are gone, then a server that is behind answers, then the right one again: the instance, which
 // knows of no sale meanwhile, does not take a unit by a serial of the first sale.
 func TestSale_IsNotGuessedAfterALostLedger(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	op := connect(t, server, texts())
 	testkit.Must[Stock](t)(op.SetTotal(t.Context(), testSKU, 9, 0))
@@ -289,28 +295,37 @@ func (r *Store) readOnly(ctx context.Context, sku string) (Stock, error) {
 }
 
 func TestSale_LedgerNeverFallsBehindTheLatestSale(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
-	play := func(t *testing.T, texts map[string]string, sku string) error {
-		ctx := t.Context()
-		return errors.Join(
-			lateSale(t, server, texts, sku+" older", func(behind snapshot, _ *Store) error {
-				behind.restore(t, server)
-				return nil
-			}),
-			lateSale(t, server, texts, sku+" made again", func(_ snapshot, operator *Store) error {
-				testkit.Check(t, server.Client.Del(ctx, keys(sku+" made again")...).Err())
-				_, err := operator.Recreate(ctx, sku+" made again", 9, 0, true)
+	older := map[string]func(sku string, behind snapshot, operator *Store) error{
+		"older": func(_ string, behind snapshot, _ *Store) error {
+			behind.restore(t, server)
+			return nil
+		},
+		"made again": func(sku string, _ snapshot, operator *Store) error {
+			testkit.Check(t, server.Client.Del(t.Context(), keys(sku)...).Err())
+			_, err := operator.Recreate(t.Context(), sku, 9, 0, true)
+			return err
+		},
+		"opened": func(sku string, behind snapshot, _ *Store) error {
+			behind.restore(t, server)
+			return server.Client.HIncrBy(t.Context(), home(sku), "epoch", 1000).Err()
+		},
+		"about to open": func(sku string, behind snapshot, _ *Store) error {
+			behind.restore(t, server)
+			return server.Client.HSet(t.Context(), home(sku), "state", "frozen", "why", "mark", "was", "on", "since", 0).Err()
+		},
+	}
+	play := func(t *testing.T, texts map[string]string, name string) error { // until one is wrong
+		for how, become := range older {
+			sku := name + " " + how
+			if err := lateSale(t, server, texts, sku, func(behind snapshot, operator *Store) error {
+				return become(sku, behind, operator)
+			}); err != nil {
 				return err
-			}),
-			lateSale(t, server, texts, sku+" opened", func(behind snapshot, _ *Store) error {
-				behind.restore(t, server)
-				return server.Client.HIncrBy(ctx, home(sku+" opened"), "epoch", 1000).Err()
-			}),
-			lateSale(t, server, texts, sku+" about to open", func(behind snapshot, _ *Store) error {
-				behind.restore(t, server)
-				return server.Client.HSet(ctx, home(sku+" about to open"), "state", "frozen", "why", "mark", "was", "on",
-					"since", 0).Err()
-			}))
+			}
+		}
+		return nil
 	}
 	testkit.Check(t, play(t, texts(), "as it is"))
 	for name, m := range map[string]mutant{
@@ -329,6 +344,7 @@ func TestSale_LedgerNeverFallsBehindTheLatestSale(t *testing.T) {
 // A server takes over that is older than the archiving of the last sale. An operator adopts the order that it lacks,
 // and opens the SKU: that order is repeated, and a buyer of the sale before gets another one.
 func TestSale_OlderServerThatIsOpenedKnowsTheOrdersOfTheLatestSale(t *testing.T) {
+	t.Parallel()
 	ctx, server := t.Context(), redistest.Start(t)
 	op := connect(t, server, texts())
 	testkit.Must[Stock](t)(op.SetTotal(ctx, testSKU, 9, 0))

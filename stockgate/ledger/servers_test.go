@@ -13,6 +13,7 @@ import (
 )
 
 func TestRestart_ClosesTheSKUUntilEachInstanceHasLooked(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	takes(t, a, "a")
@@ -38,6 +39,7 @@ func TestRestart_ClosesTheSKUUntilEachInstanceHasLooked(t *testing.T) {
 // TestServers_InstanceThatIsAskedAboutNothingIsNotWaitedForLong is asked about one SKU alone at the other instance;
 // the rest it visits by itself.
 func TestServers_InstanceThatIsAskedAboutNothingIsNotWaitedForLong(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	takes(t, a, "a")
@@ -66,6 +68,7 @@ func sweepSoon(t *testing.T, r *Store) (holds []Record, err error) {
 }
 
 func TestServers_InstanceThatMissesItsMarkAfterARestartFreezesTheSKUForAll(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	takes(t, a, "a")
@@ -93,6 +96,7 @@ func TestServers_InstanceThatMissesItsMarkAfterARestartFreezesTheSKUForAll(t *te
 
 // The version alone would not tell: others have sold since.
 func TestServers_MarkIsMissedThoughOthersHaveCaughtUpWithTheVersion(t *testing.T) {
+	t.Parallel()
 	server, a := onRedis(t)
 	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 9, 0))
 	b := single(t, server)
@@ -108,6 +112,7 @@ func TestServers_MarkIsMissedThoughOthersHaveCaughtUpWithTheVersion(t *testing.T
 }
 
 func TestServers_InstanceThatIsSilentAfterARestartFreezesTheSKUInTheEnd(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	takes(t, a, "a")
@@ -135,6 +140,7 @@ func TestServers_InstanceThatIsSilentAfterARestartFreezesTheSKUInTheEnd(t *testi
 // Redis' clock was a day ahead for a moment. What it wrote then is no reason to wait for a day, nor to take an instance
 // for one that is long gone.
 func TestRestart_TimesOfAClockThatRanAheadAreNotBelieved(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b, dead := single(t, server), single(t, server)
 	takes(t, a, "a")
@@ -158,6 +164,7 @@ func TestRestart_TimesOfAClockThatRanAheadAreNotBelieved(t *testing.T) {
 }
 
 func TestRestart_DoesNotWaitForInstancesThatEndedBefore(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	closed, dead, long := connect(t, server, texts()), connect(t, server, texts()), connect(t, server, texts())
 	for i, r := range []*Store{a, closed, dead, long} {
@@ -186,6 +193,7 @@ func TestRestart_DoesNotWaitForInstancesThatEndedBefore(t *testing.T) {
 
 // A long outage makes all marks old alike.
 func TestOutage_EndsNoInstance(t *testing.T) {
+	t.Parallel()
 	server, a := durable(t)
 	b := single(t, server)
 	takes(t, a, "a")
@@ -213,6 +221,7 @@ func TestOutage_EndsNoInstance(t *testing.T) {
 }
 
 func TestServers_RedisThatDoesNotTellItsRunIsWatchedByMarksAlone(t *testing.T) {
+	t.Parallel()
 	server, _ := durable(t)
 	restricted := func() *Store {
 		testkit.Check(

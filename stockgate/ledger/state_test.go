@@ -13,6 +13,7 @@ import (
 )
 
 func TestState_OfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		testkit.Must[Stock](t)(s.SetTotal(t.Context(), testSKU, 5, 0))
 		d := opened(t, testOptions(), s, nil)
@@ -31,6 +32,7 @@ func TestState_OfAnOrderIsFoundWithAndWithoutItsSKU(t *testing.T) {
 
 // A ledger that may lack orders does not say that there is none, and hides none of another SKU.
 func TestStateOfAnOrder_FrozenLedgerDoesNotTell(t *testing.T) {
+	t.Parallel()
 	s := testkit.Must[*Store](t)(NewStore(optionsFor(redistest.Start(t), 64)))
 	t.Cleanup(func() { s.Close() })
 	d := opened(t, testOptions(), s, nil)
@@ -56,6 +58,7 @@ func TestReserver_SearchesTakeNoLookUpOfThoseWhoNameTheSKU(t *testing.T) {
 	at(t, func(t *testing.T) {
 		s := fakeStoreOf(testSKU, 10)
 		d := opened(t, testOptions(), s, nil)
+		wants(t, "known to have a ledger", d.buy("ann", ""), Held) // else nothing is searched
 		s.set(func(string, bool) error { time.Sleep(10 * time.Millisecond); return nil })
 		var searches sync.WaitGroup
 		for range 3 * stateSize {

@@ -47,19 +47,9 @@ func first(t *testing.T, server *redistest.Server) (ver int64) {
 func TestStream_ChangesStayUntilTheyAreAcknowledged(t *testing.T) {
 	server, r := acknowledged(t, 1_000)
 	testkit.Want(t, "kept", server.Client.XLen(t.Context(), stream).Val(), 1_000)
-	testkit.Want(
-		t,
-		"left",
-		testkit.Must[int64](t)(r.Acknowledge(t.Context(), testSKU, at1001(t, r, 700))),
-		300,
-	)
+	testkit.Want(t, "left", testkit.Must[int64](t)(r.Acknowledge(t.Context(), testSKU, at1001(t, r, 700))), 300)
 	testkit.Want(t, "the oldest", first(t, server), 701)
-	testkit.Want(
-		t,
-		"again",
-		testkit.Must[int64](t)(r.Acknowledge(t.Context(), testSKU, at1001(t, r, 700))),
-		300,
-	)
+	testkit.Want(t, "again", testkit.Must[int64](t)(r.Acknowledge(t.Context(), testSKU, at1001(t, r, 700))), 300)
 	testkit.Want(
 		t,
 		"an older one",
@@ -146,11 +136,9 @@ func TestStream_NewLedgerHasALaterEpochAlthoughAllWasAcknowledged(t *testing.T) 
 }
 
 func TestStream_WithoutConsumersIsAnAlarm(t *testing.T) {
+	t.Parallel()
 	_, r := acknowledged(t, 11)
-	testkit.Check(
-		t,
-		differ("late", errors.Join(r.Backlog(t.Context(), []string{testSKU})...) != nil, true),
-	)
+	testkit.Check(t, differ("late", errors.Join(r.Backlog(t.Context(), []string{testSKU})...) != nil, true))
 	testkit.Must[int64](t)(r.Acknowledge(t.Context(), testSKU, at1001(t, r, 1)))
 	testkit.Check(t, errors.Join(r.Backlog(t.Context(), []string{testSKU})...))
 	testkit.Check(t, errors.Join(r.Backlog(t.Context(), []string{"none"})...))

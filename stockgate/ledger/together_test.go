@@ -84,9 +84,7 @@ func many(t testing.TB, r *Store, n int) (skus []string) {
 func hold(t testing.TB, r *Store, sku, serial string, deadline int64) {
 	t.Helper()
 	codes := make([]Code, 1)
-	testkit.Must[StockVersion](
-		t,
-	)(
+	testkit.Must[StockVersion](t)(
 		r.Reserve(
 			context.Background(),
 			sku,
@@ -123,6 +121,7 @@ func TestRedisstore_ManyLedgersAreLookedAfterInFewRoundTrips(t *testing.T) {
 }
 
 func TestRedisstore_LedgerThatFailsHarmsNoOther(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	r := connect(t, server, texts())
 	skus := many(t, r, 4)
@@ -145,6 +144,7 @@ func TestRedisstore_LedgerThatFailsHarmsNoOther(t *testing.T) {
 }
 
 func TestRedisstore_SweepOfManyIsThatOfEach(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		takeUnit(t, s, "a", "ann")
 		testkit.Want(t, "release", finishOne(t, s, Release, "gone"), Changed)
@@ -179,6 +179,7 @@ func TestRedisstore_FlushedScriptsCostNoLedgerItsSweep(t *testing.T) {
 }
 
 func TestRedisstore_ReplyOfAnotherCallClosesItsLedgerAlone(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	maker := connect(t, server, texts())
 	skus := many(t, maker, 3)

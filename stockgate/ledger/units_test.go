@@ -8,6 +8,7 @@ import (
 )
 
 func TestUnitsOf_AreThoseHeldAndSold(t *testing.T) {
+	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {
 		counts := func() []Owned {
 			skus, users := []string{"1001", "none", "1002"}, []string{"ann", "eve", "bob"}
@@ -47,6 +48,7 @@ func TestUnitsOf_AreThoseHeldAndSold(t *testing.T) {
 
 // The units of the tail are not counted, and the caller is told so.
 func TestUnitsOf_LedgerThatMayHaveLostSomethingIsUnknown(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	x := exchangeTo(t, p.master)
 	a, b := p.through(x), p.through(x)
