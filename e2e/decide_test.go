@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
@@ -503,6 +504,31 @@ func TestDecide_NoProxyWaitsForeverForTheShop(t *testing.T) {
 			h := askFront(t, &http.Client{Timeout: long}, "GET", "http://"+front+"/page")
 			if h.status != http.StatusGatewayTimeout || shop.arrivals.Load() != 1 {
 				t.Errorf("%d %s, and the shop has seen %d requests", h.status, h.body, shop.arrivals.Load())
+			}
+		})
+	}
+}
+
+// Windows admit as many through another proxy as they say: no crowd at it gets more into one.
+func TestDecide_WindowsHoldThroughRealProxies(t *testing.T) {
+	t.Parallel()
+	const inWindow, shoppers = 3, 300
+	for _, a := range askers {
+		t.Run(a.program, func(t *testing.T) {
+			shop := open(t, func(http.ResponseWriter, *http.Request) {})
+			g := gate(t, shop.setting(), fmt.Sprintf("limits.window = {size = \"1s\", max = %d, max_per_sku = 0}", inWindow),
+				decides(a.dialect), "[[route]]\nname = \"orders\"\nmatch = \"/api/\"\ngate = \"limit\"\n")
+			front := a.run(t, shop, g)
+			began := time.Now()
+			sum := rushFront(t, front, shoppers)
+			windows := int(time.Since(began)/time.Second) + 2
+			admitted := sum["200"]
+			if seen := int(shop.arrivals.Load()); admitted < inWindow || admitted > windows*inWindow || admitted != seen {
+				t.Errorf("%d were admitted within %d windows, the shop has seen %d: %v", admitted, windows, seen, sum)
+			}
+			rejected := sum["429 window application/problem+json"] + sum["429 window text/html"]
+			if admitted+rejected != shoppers {
+				t.Errorf("not all others heard of the window: %v", sum)
 			}
 		})
 	}
