@@ -306,6 +306,14 @@ func TestSluice_WhatCanBeOverriddenIsLive(t *testing.T) {
 	}
 }
 
+// A key that cannot be overridden is told of before it is asked for how long.
+func TestOverride_UnknownKeyIsNamedFirst(t *testing.T) {
+	if _, err := command(t, "override", "set", "limits.windw.max", "5"); err == nil ||
+		!strings.Contains(err.Error(), `"limits.windw.max"`) || !strings.Contains(err.Error(), "limits.window.max") {
+		t.Error(err)
+	}
+}
+
 // An operator who finds nothing is told why, and where else to look.
 func TestWhy_NoEntrySaysWhereElseToLook(t *testing.T) {
 	if got := noEntry(time.Time{}, false); !strings.Contains(got, "access_log.buffer_size") {

@@ -27,6 +27,9 @@ func newOverride() *cobra.Command {
 		Use: "set <key> <value>", Short: "Override a key of the configuration, such as limits.window.max 50.",
 		Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := gateway.CheckOverridable(args[0]); err != nil {
+				return err
+			}
 			in := map[string]any{"key": args[0], "value": valueOf(args[1])}
 			if here {
 				in["scope"] = admin.ScopeInstance
