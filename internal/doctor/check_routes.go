@@ -115,6 +115,10 @@ func (o *Report) checkRooms(c *config.Config) {
 				"the shop has signed: $jwt_x or $signed_x (docs/waiting-room.md)", c.At(fmt.Sprintf("route[%d].user", i+1)),
 				name, r.Room)
 		}
+		if r.Room != "" && strings.Contains(r.User, "$jwt_") && c.Auth.JWTFrom == "$http_authorization" {
+			o.Info("room", "%s: a browser that follows a link sends no Authorization, so the page of room %q asks it to sign in; "+
+				"for pages let auth.jwt_from name a cookie", c.At(fmt.Sprintf("route[%d].user", i+1)), r.Room)
+		}
 	}
 }
 

@@ -16,7 +16,15 @@ func TestRooms_CheckWarnsOfARoomInWhichClientsInventUsers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := examined(c); strings.Contains(got, "config.toml:7: a client can write "+user) != warns {
+		got := examined(c)
+		c.Routes[0].User, c.Auth.JWTFrom = "$jwt_sub", "$http_authorization"
+		header := examined(c)
+		c.Auth.JWTFrom = "$cookie_token"
+		const noHeader = "config.toml:7: a browser that follows a link sends no Authorization"
+		if cookie := examined(c); !strings.Contains(header, noHeader) || strings.Contains(cookie, noHeader) {
+			t.Errorf("a token in a header: %q; in a cookie: %q", header, cookie)
+		}
+		if strings.Contains(got, "config.toml:7: a client can write "+user) != warns {
 			t.Errorf("%s: %q", user, got)
 		} else if !strings.Contains(got, "fifo, always on; claim within 1m30s, at most 5 people a second") {
 			t.Errorf("the room is not described: %q", got)
