@@ -19,6 +19,9 @@ import (
 func (w *world) calm(ctx context.Context) (faults []string) {
 	pause, began := time.Second, time.Now()
 	for time.Since(began) < quietEnd {
+		if w.paused { // as instances do that find an override in Redis which is over
+			w.reinstate()
+		}
 		if faults = w.judge(ctx); len(faults) == 0 ||
 			w.closed && w.acts(time.Since(began)) {
 			break

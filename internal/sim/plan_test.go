@@ -118,9 +118,27 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 			n, away, what), func() { w.struck.Store(int64(n) + 1) })
 		add(slow.end(), "no outage begins any more", func() { w.struck.Store(0) })
 	}
+	if w.waits && r.IntN(2) == 0 { // what waits is delivered meanwhile, too
+		from, lasts := within(), time.Duration(r.IntN(4_000_000_000))
+		add(from, "the SKU is paused", func() { w.background.Go(w.pause) })
+		add(from+lasts, "the SKU goes on", func() { w.paused = true; w.background.Go(w.reinstate) })
+	}
 	steps, w.end = append(steps, slow.steps...), slow.end()
 	slices.SortFunc(steps, func(a, b step) int { return int(a.at - b.at) })
 	return steps
+}
+
+// pause overrules the state of the SKU, and reinstate ends that, whatever came of it.
+func (w *world) pause() {
+	if _, _, _, err := w.at(0).store.Overrule(w.ctx, sku, ledger.Paused, 1); err != nil {
+		w.tell("pause: %v", err)
+	}
+}
+
+func (w *world) reinstate() {
+	if _, err := w.at(0).store.Reinstate(w.ctx, sku, 1); err != nil {
+		w.tell("reinstate: %v", err)
+	}
 }
 
 func (w *world) at(g int) *gateway {

@@ -84,6 +84,7 @@ type world struct {
 	skews            [2]time.Duration // by which clocks of instances are ahead: they differ by less than the grace
 	hurried          bool             // its operator opens a SKU without waiting for what the log says
 	emptied          bool             // Redis was
+	paused           bool             // the SKU was, for a while
 	closed, gone     bool             // the SKU was not on sale, or had no ledger, when the world was judged last
 	named            atomic.Bool      // the log has named what a person has to do
 	advised          atomic.Bool      // the same, if the SKU does not open by itself
