@@ -224,7 +224,8 @@ func (b *batch) distrust() {
 
 // checkHistory looks whether the ledger has forgotten what it said before b was sent, by whichever way that was
 // heard. If so, no unit is sold until it is recovered: the SKU is frozen, and what was reserved just now is given
-// back. A Redis looks for itself before it reserves a unit.
+// back. A Redis looks for itself before it reserves a unit, at what this instance has changed or swept: of changes by
+// others it may have heard since.
 func (r *batcher) checkHistory(q *skuQueue, b *batch) {
 	seen := b.seen
 	if seen.Ver == 0 || b.stock.State == Lost || !b.stock.absent && !b.stock.Older(seen) {
@@ -243,8 +244,8 @@ func (r *batcher) checkHistory(q *skuQueue, b *batch) {
 	found := cachedStock{StockVersion: seen, at: b.stock.at}
 	// Else the store has noticed it, and a further epoch could outrun a ledger that is right.
 	if b.stock.State != Frozen {
-		if stock, err := r.store.SetState(ctx, q.sku, Frozen); err == nil {
-			found.StockVersion = stock.StockVersion
+		if h, err := r.store.CloseLost(ctx, q.sku, seen); err == nil {
+			found.StockVersion = h
 		}
 	}
 	found.State = Frozen

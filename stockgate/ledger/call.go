@@ -25,7 +25,7 @@ type scriptCall struct {
 	aside bool       // it only reads, and leaves no mark
 	blind bool       // it does not look at the numbers: its reply does not tell whether there is a ledger
 	more  []string   // keys beside those of each call
-	as    *homeClaim // it is made for the settlers; nil = for this instance
+	as    *homeClaim // who makes it, and what that one has seen; nil = this instance
 
 	// As it sets out:
 	keys  [numKeys]string

@@ -131,7 +131,7 @@ type Calls interface {
 	Find(ctx context.Context, sku, serial string) (r Record, ok bool, err error)
 	FindAll(ctx context.Context, orders []OrderName) []Found
 	ReadStock(ctx context.Context, sku string) (s Stock, ok bool, err error)
-	SetState(ctx context.Context, sku string, state State) (Stock, error)
+	CloseLost(ctx context.Context, sku string, heard StockVersion) (StockVersion, error)
 	Backlog(ctx context.Context, skus []string) []error
 	Listen(ctx context.Context, hear func(sku string, h StockVersion), missed func())
 

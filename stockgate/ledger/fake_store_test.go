@@ -295,6 +295,11 @@ func (s *fakeStore) SetState(ctx context.Context, sku string, state State) (st S
 	return st, err
 }
 
+func (s *fakeStore) CloseLost(ctx context.Context, sku string, _ StockVersion) (StockVersion, error) {
+	st, err := s.SetState(ctx, sku, Frozen)
+	return st.StockVersion, err
+}
+
 func (s *fakeStore) Add(ctx context.Context, sku string, delta int64, _ string) (st Stock, err error) {
 	err = s.do(ctx, "add", func() {
 		b := s.skus[sku]

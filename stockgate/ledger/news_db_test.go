@@ -24,7 +24,7 @@ func TestNewsDB_NewsOfAnotherDatabaseAreNotHeard(t *testing.T) {
 	testkit.Eventually(t, "both listen", func() bool { return listeners(server) == 2 })
 	for range 100 { // the other's versions run ahead
 		for _, state := range []State{Paused, On} {
-			testkit.Must[Stock](t)(desks[1].store.SetState(t.Context(), testSKU, state))
+			testkit.Must[Stock](t)(desks[1].store.(*Store).SetState(t.Context(), testSKU, state))
 		}
 	}
 	testkit.Eventually(t, "an order there is held", func() bool { return desks[1].buy("2", "").Code == Held })

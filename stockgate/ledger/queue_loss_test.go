@@ -205,3 +205,58 @@ func TestHandOut_WaitsAgainAfterASilence(t *testing.T) {
 	})
 	testkit.Want(t, "handed out", handedOut, "order")
 }
+
+// Redis is away for so long that the marks of before are old, and has lost that an order was handed out. The marks of
+// all instances are as old, and none is forgotten.
+func TestLostAttempt_IsNoticedAfterALongOutage(t *testing.T) {
+	server, a := durable(t)
+	b := single(t, server)
+	queueUp(t, a, "sent", "waiting")
+	takeAt(t, b, 1, 0, 100)
+	kept := snapshotOf(t, server, "1001")
+	testkit.Want(t, "handed out", serialsOf(takeAt(t, b, 1, 1, 100).Orders), "sent")
+	kept.restore(t, server)
+	const outage = 40 * time.Minute
+	for _, r := range []*Store{a, b} {
+		calledAgo(t, server, r, outage)
+		seen := r.Seen.Find("1001")
+		seen.mu.Lock()
+		seen.at = seen.at.Add(-outage)
+		seen.mu.Unlock()
+	}
+	restart(t, server)
+	for range 3 {
+		for _, r := range []*Store{a, b} {
+			testkit.Eventually(t, "an answer", func() bool {
+				got, err := r.HandOut(t.Context(), "1001", takeAll)
+				testkit.Want(t, "handed out", serialsOf(got.Orders), "")
+				return err == nil
+			})
+		}
+	}
+	testkit.Want(t, "state", stockIn(t, a).State, Frozen)
+}
+
+// As TestLostAttempt_IsNotFollowedByAnother, of a SKU that is not on sale any more: what waits is still delivered.
+func TestLostAttempt_OfASKUThatIsNotOnSaleIsNotFollowedByAnother(t *testing.T) {
+	for _, state := range []State{Paused, Ended} {
+		t.Run(string(state), func(t *testing.T) {
+			server, a := durable(t)
+			b := single(t, server)
+			queueUp(t, a, "sent", "waiting")
+			testkit.Must[Stock](t)(a.SetState(t.Context(), "1001", state))
+			takeAt(t, b, 1, 0, 100)
+			kept := snapshotOf(t, server, "1001")
+			testkit.Want(t, "handed out", serialsOf(takeAt(t, b, 1, 1, 100).Orders), "sent")
+			kept.restore(t, server)
+			restart(t, server)
+			testkit.Eventually(t, "an answer", func() bool {
+				got, err := a.HandOut(t.Context(), "1001", takeAll)
+				testkit.Want(t, "before the other has looked", serialsOf(got.Orders), "")
+				return err == nil
+			})
+			done := decide(t, a, MoveCancel, "sent", 0, 0)
+			testkit.Want(t, "a client's word", done, TooLate)
+		})
+	}
+}

@@ -69,6 +69,7 @@ func (h *history) note(a act, call func(*seen) error) error {
 type anyStore interface {
 	Calls
 	SetTotal(ctx context.Context, sku string, total, limit int64) (Stock, error)
+	SetState(ctx context.Context, sku string, state State) (Stock, error)
 }
 
 // recorder is a store whose calls are written down.

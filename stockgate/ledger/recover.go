@@ -37,9 +37,22 @@ func (r *Store) PutBack(ctx context.Context, sku string, now, keep int64, orders
 	return r.Recovery.PutBack(ctx, sku, now, keep, max(stock.Epoch, stock.Sale), orders)
 }
 
-// homeClaim is what a call that is made for the settlers of a home claims to have seen.
+// CloseLost closes the SKU, whose ledger has lost a version that this instance has heard of, as a call does that has
+// seen it: the SKU opens when every instance has told what it knows. One of an earlier epoch is an operator's to open.
+func (r *Store) CloseLost(ctx context.Context, sku string, heard StockVersion) (h StockVersion, err error) {
+	defer describe(&err, "close", sku)
+	claim := Claim{Epoch: heard.Epoch, Ver: heard.Ver, Sale: heard.Sale, Lost: lostVersion}
+	reply, err := r.ask(ctx, CheckSKU(sku), &scriptCall{script: "visit", sku: sku, args: []any{r.events},
+		as: &homeClaim{name: r.instance, Claim: claim}})
+	if err != nil {
+		return h, err
+	}
+	return versionOf(reply)
+}
+
+// homeClaim is what a call claims to have seen that is made for the settlers of a home, or by what was only heard.
 type homeClaim struct {
-	name string // of the instance that they are together; mark.lua knows its beginning
+	name string // of the instance; the settlers of a home are one together, and mark.lua knows its beginning
 	Claim
 }
 

@@ -36,7 +36,8 @@ type SeenState struct {
 	returned   bool      // others may wait for what a process before has seen, and this one has not
 }
 
-// claimFor is how long an instance claims that its mark must be there. The scripts forget marks only much later.
+// claimFor is how long an instance claims that its mark must be there. The scripts forget marks only much later. Where
+// Redis was away for longer none is forgotten, and it may have lost calls: a mark that is there must have them.
 const claimFor = 30 * time.Minute
 
 // silenceFor is less than FRESH in mark.lua: after a fail-over a ledger does not wait for who was silent for longer.
@@ -46,7 +47,7 @@ const silenceFor = 2 * sweepInterval
 type Claim struct {
 	Epoch, Ver int64
 	Sale       int64  // the latest one of the SKU: the ledger must not be in an earlier one
-	Answered   int64  // the highest call of the instance that was answered
+	Answered   int64  // the highest call of the instance that was answered; below 0 = longer than claimFor ago
 	Lost       string // why the ledger must be closed
 }
 
@@ -59,7 +60,7 @@ func (t *SeenState) Claim() Claim {
 	defer t.mu.Unlock()
 	c := Claim{t.epoch, t.ver, t.sale, t.answered, t.lost}
 	if time.Since(t.at) > claimFor {
-		c.Answered = 0
+		c.Answered = -c.Answered
 	}
 	return c
 }
@@ -131,7 +132,7 @@ func (t *SeenState) Suspect(c Claim, why string) {
 	}
 }
 
-// ForgetAnswered lets the next claim say nothing of answered calls, as when the last one was too long ago.
+// ForgetAnswered lets the next claim say nothing of answered calls.
 func (t *SeenState) ForgetAnswered() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

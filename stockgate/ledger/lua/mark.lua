@@ -106,7 +106,8 @@ local function seen(stock, reached, run)
 	if stock.epoch > epoch then return nil end
 	if LOST ~= '' then return LOST end
 	if stock.epoch < epoch or common(stock, run) < ver then return 'version' end
-	if reached < tonumber(ANSWERED) then return 'mark' end
+	local answered = tonumber(ANSWERED) -- below 0 it was so long ago that there may be no mark any more
+	if reached < answered or run and reached < -answered then return 'mark' end
 end
 
 -- ask puts an instance on the roll. One that has not told all since the stock froze must know what it did since the call

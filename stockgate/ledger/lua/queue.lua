@@ -68,8 +68,9 @@ local function drop(serials)
 	redis.call('HDEL', A, unpack(serials))
 end
 
--- closed reports a ledger that may have lost its last changes: nothing is handed out.
-local function closed(stock) return stock.state == 'frozen' or stock.state == 'verifying' end
+-- closed reports a ledger that may have lost its last changes: nothing is handed out. What waits is delivered of a SKU
+-- that is paused or has ended, too, whose state does not read verifying.
+local function closed(stock) return stock.state == 'frozen' or RUN ~= '' and stock.run ~= RUN end
 
 -- answers tells which hash keeps an answer from now on, and for how long it does. The next one follows after a time,
 -- and the first one again when it is empty: an answer is kept for that time at least, and for twice as long at most.
