@@ -9,6 +9,7 @@ import (
 )
 
 func TestStore_DrawWaitsForItsBeacon(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := made(t, r, around(false))
 	rules, beacon := beaconRules(), strings.Repeat("ab", 48)
@@ -43,6 +44,7 @@ func TestStore_DrawWaitsForItsBeacon(t *testing.T) {
 }
 
 func TestStore_OrderStandsFromTheStartOn(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := openStore(t, r)
 	fifo, draw := Rules{}, beaconRules()
@@ -68,6 +70,7 @@ func TestStore_OrderStandsFromTheStartOn(t *testing.T) {
 }
 
 func TestStore_ALaterStartHasADrawOfItsOwn(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := made(t, r, around(true))
 	rules, was, later := Rules{Draw: true}, around(true), around(false)
@@ -93,6 +96,7 @@ func TestStore_ALaterStartHasADrawOfItsOwn(t *testing.T) {
 }
 
 func TestStore_WithoutABeaconTheCommitmentDraws(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := made(t, r, around(true))
 	got := s.read(t, Rules{Draw: true}, around(true), nil, nil)
