@@ -2,8 +2,6 @@ package upstream
 
 import (
 	"fmt"
-	"net"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -57,26 +55,6 @@ func manyTargets(n int) (all []string) {
 		all = append(all, fmt.Sprintf("http://127.0.0.1:%d", i+1))
 	}
 	return all
-}
-
-func TestPool_UnixSocketIsATarget(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := serveRaw(t, l, echo)
-	p := newPool(t, options("unix:"+path))
-	for i := range 3 {
-		mustAnswer(t, p, fmt.Sprintf("/%d", i))
-	}
-	if st := p.Targets()[0]; st.Open != 1 {
-		t.Errorf("connection was not reused: %+v", st)
-	}
-	server.stop()
-	if o, _ := sendOrder(p, "POST", "/late"); o != NotSent {
-		t.Errorf("closed socket: outcome %d", o)
-	}
 }
 
 func TestPool_NameIsLookedUp(t *testing.T) {
@@ -215,32 +193,6 @@ func TestPool_UnreachableTargetIsPassedOver(t *testing.T) {
 	}
 	if n := server.count("/order2"); n != 0 {
 		t.Errorf("retry off: order came %d times", n)
-	}
-}
-
-func TestPool_RequestBeyondMaxConnsIsBusy(t *testing.T) {
-	arrived, leave := make(chan struct{}), make(chan struct{})
-	server := newRawServer(t, func(v *visit) {
-		v.request()
-		arrived <- struct{}{}
-		<-leave
-		v.reply(ok("x"))
-	})
-	o := options(server.url())
-	o.MaxConns = 1
-	p := newPool(t, o)
-	first := make(chan Outcome)
-	go func() { o, _ := sendOrder(p, "POST", "/1"); first <- o }()
-	<-arrived
-	if outcome, _ := sendOrder(p, "POST", "/2"); outcome != Busy {
-		t.Errorf("outcome %d", outcome)
-	}
-	close(leave)
-	if outcome := <-first; outcome != Answered {
-		t.Errorf("first: outcome %d", outcome)
-	}
-	if n, _ := server.total(); n != 1 {
-		t.Errorf("%d orders came", n)
 	}
 }
 
