@@ -39,6 +39,7 @@ func settledLater(t *testing.T) (s *site, sku string, older func()) {
 
 // A settler has read an older ledger. By the time that it closes the SKU, the right server is the master again.
 func TestSettle_RightLedgerIsNotClosed(t *testing.T) {
+	t.Parallel()
 	s, sku, older := settledLater(t)
 	right := s.dump(sku)
 	older()
@@ -55,6 +56,7 @@ func TestSettle_RightLedgerIsNotClosed(t *testing.T) {
 // A settler has closed a SKU whose ledger is older than the database. sluice stock recover SKU --from settle waits
 // while an instance or a settler has something left to tell: this settler has nothing, however often it looks.
 func TestSettle_OlderLedgerCanBeRecoveredFromTheDatabase(t *testing.T) {
+	t.Parallel()
 	s, sku, older := settledLater(t)
 	older()
 	for range 5 {
