@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/testkit"
 )
 
 func TestPool_TargetIsParsedOrRejected(t *testing.T) {
@@ -277,10 +279,15 @@ func TestPool_OrdersLeaveConnectionsForPages(t *testing.T) {
 			t.Errorf("a page beside a sale: outcome %d", outcome)
 		}
 	}
+	pageTo(p, "/slow", ends) // takes the last connection
+	testkit.Eventually(t, "it is under way", func() bool { return p.Targets()[0].InFlight == o.MaxConns })
+	if outcome := p.Send(newPage("/page"), new(fasthttp.Response)); outcome != Busy {
+		t.Errorf("one more than there are connections: outcome %v", outcome)
+	}
 	close(release)
-	for range most {
+	for range o.MaxConns {
 		if outcome := <-ends; outcome != Answered {
-			t.Errorf("a slow order: outcome %d", outcome)
+			t.Errorf("a slow request: outcome %d", outcome)
 		}
 	}
 	if x := p.targets.Load().all[0]; x.orders != 0 || x.pages != 0 {
