@@ -71,7 +71,7 @@ gate = "limit"
 // Each key of the file reaches the part that obeys it. The rows share one gateway; the last one ends it.
 func TestKeys_EachReachesItsPart(t *testing.T) {
 	t.Parallel()
-	arrived, serve := make(chan string), make(chan struct{})
+	arrived, serve := make(chan string, 8), make(chan struct{})
 	var sick atomic.Bool
 	shop := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch who := r.Header.Get("X-Who"); {
@@ -86,6 +86,8 @@ func TestKeys_EachReachesItsPart(t *testing.T) {
 		}
 	}))
 	t.Cleanup(shop.Close)
+	var all sync.WaitGroup
+	t.Cleanup(all.Wait)
 	t.Cleanup(func() { close(serve) })
 	secret := strings.Repeat("a", 32)
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: shop.Certificate().Raw}))
@@ -93,7 +95,6 @@ func TestKeys_EachReachesItsPart(t *testing.T) {
 		"upstream.targets = "+quoted(strings.Replace(shop.URL, "127.0.0.1", "localhost", 1)), // no name of the certificate
 		"auth.jwt_algorithm = \"HS256\"\nauth.jwt_key_file = "+quotedText(file(t, secret)), obeyed)
 
-	var all sync.WaitGroup
 	hold := func(path, who string, lines ...string) {
 		all.Go(func() { g.ask("GET", path, append(lines, "X-Who: "+who)...).must(t, 200, "") })
 	}
@@ -187,6 +188,7 @@ func TestKeys_EachReachesItsPart(t *testing.T) {
 			}
 			<-arrived
 			g.terminate()
+			inTime(t, long/2, "the request is cut off, before the time that is usual", g.gone)
 			if code := g.stopped(); code != 0 {
 				t.Errorf("exit code %d", code)
 			}
