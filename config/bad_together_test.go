@@ -2,16 +2,6 @@ package config
 
 var contradictions = []mistake{
 	{`[upstream]
-targets = ["http://127.0.0.1:9000"]
-[[route]]
-name = "all"
-match = "/"
-gate = "chek"
-foo = 1`,
-		`:6: route[1].gate: "chek" is not known; write "pass", "limit", "check" or "reserve"
-:7: route[1].foo: unknown key; here may stand name, match, gate, sku, user, quantity, delivery, sources, sku_form, ` +
-			`require, order_token, room, max_in_flight, timeout, cache`},
-	{`[upstream]
 targets = ["http://shop"]
 timeout = "3s"`,
 		`:3: upstream.timeout: 3s is below upstream.response_header_timeout (5s); raise it, or lower the other`},

@@ -157,11 +157,6 @@ queue_timeout = "0s"`,
 	{`[[route]]
 name = "a"
 match = "/"
-gate = "chek"`,
-		`:4: route[1].gate: "chek" is not known; write "pass", "limit", "check" or "reserve"`},
-	{`[[route]]
-name = "a"
-match = "/"
 gate = "${GATE}"`,
 		`:4: route[1].gate: "resreve" is not known; write "pass", "limit", "check" or "reserve"`},
 	{`[[route]]

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 )
@@ -105,9 +104,6 @@ func TestAmbiguity_SlashAtTheEndIsNoWayAroundTheGate(t *testing.T) {
 
 // named are routes that find SKU and user by name, and a limit that counts by one.
 const named = `
-[stock]
-sold_out_on = { status = [409] }
-
 [[route]]
 name = "form"
 match = "POST /form"
@@ -134,13 +130,6 @@ name = "json"
 match = "POST /json"
 gate = "check"
 sku = "$json_items.0.sku"
-
-[[route]]
-name = "digits"
-match = "POST /digits/{sku}"
-gate = "limit"
-sku = "$path_sku"
-sku_form = "digits"
 
 [[route]]
 name = "rest"
@@ -276,23 +265,4 @@ func TestAmbiguity_ObjectIsNoArray(t *testing.T) {
 		t.Errorf("%d of these orders reached the shop", n)
 	}
 	g.passes(t, typed("/json", "application/json", `{"items":[{"sku":"1001"}],"by":{"0":1}}`))
-}
-
-func TestAmbiguity_SKUInDigitsHasOneSpelling(t *testing.T) {
-	t.Parallel()
-	shop := open(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusConflict) })
-	g := stocked(t, shop.setting(), named)
-	for _, target := range []string{"/digits/07", "/digits/%2B7"} {
-		g.raw(t, complete("POST", target, "Accept: */*")).must(t, 400, "bad_request")
-	}
-	if n := shop.arrivals.Load(); n != 0 {
-		t.Errorf("%d of these orders reached the shop", n)
-	}
-	soon(t, "the gateway has learned that 7 is sold out", func() bool {
-		return g.raw(t, complete("POST", "/digits/7", "Accept: */*")).reason == "sold_out"
-	})
-	text := ok(t, "check", "-v", "--config", g.file)
-	if !strings.Contains(text, `sku_form = \"digits\"`) && !strings.Contains(text, `sku_form = "digits"`) {
-		t.Errorf("check does not name sku_form: %s", text)
-	}
 }

@@ -1,10 +1,7 @@
 package e2e
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"sync"
 	"testing"
@@ -71,35 +68,4 @@ gate = "limit"
 			t.Errorf("RateLimit-Policy %q, RateLimit %q", policy, left)
 		}
 	}
-}
-
-func TestConnectionLimit_LastRequestClosesTheConnection(t *testing.T) {
-	t.Parallel()
-	g := gate(t, open(t, nil).setting(), "limits.connection.max_requests = 2")
-	const page = "GET /page HTTP/1.1\r\nHost: shop\r\n\r\n"
-	if a := g.raw(t, page); a.closes {
-		t.Error("the first of two requests ended its connection")
-	}
-	c := dial(t, g.front)
-	for i, last := range []bool{false, true} {
-		if closes := asked(t, c, page); closes != last {
-			t.Errorf("request %d of 2 ends its connection: %v", i+1, closes)
-		}
-	}
-}
-
-// asked sends a request on a connection and reads its answer, and tells whether that is the last.
-func asked(t *testing.T, c net.Conn, text string) (closes bool) {
-	t.Helper()
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		t.Fatal(err)
-	}
-	return resp.Close
 }

@@ -1,9 +1,6 @@
 package e2e
 
 import (
-	"encoding/pem"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -44,32 +41,6 @@ func TestMistakes_InTheFile(t *testing.T) {
 			if want = strings.ReplaceAll(want, "%", path); !strings.Contains(got.complaint, want) {
 				t.Errorf("%s: %q\nlacks %q", name, got.complaint, want)
 			}
-		}
-	}
-}
-
-// An upstream whose certificate cannot be verified gets no request, and the log says what to write. With its CA and its
-// name in the file it gets them.
-func TestMistakes_WithTheUpstream(t *testing.T) {
-	t.Parallel()
-	secure := httptest.NewTLSServer(http.NotFoundHandler())
-	t.Cleanup(secure.Close)
-	host := strings.Replace(secure.URL, "127.0.0.1", "localhost", 1) // which is no name of httptest's certificate
-	ca := file(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})))
-	trusts := "upstream.tls.ca_file = " + quotedText(ca)
-	for _, c := range []struct {
-		url, settings, log string
-		status             int
-	}{
-		{secure.URL, "", "upstream.tls.ca_file", 503}, {host, trusts, "upstream.tls.server_name", 503},
-		{host, trusts + "\nupstream.tls.server_name = \"example.com\"", "", 404}, // which is one
-	} {
-		g := gate(t, "stock.source = \"memory\"", "upstream.targets = ["+quotedText(c.url)+"]", c.settings)
-		if a := g.ask("GET", "/page"); a.status != c.status {
-			t.Errorf("%q: answered %d %s, want %d", c.settings, a.status, a.reason, c.status)
-		}
-		if c.log != "" {
-			g.logs(t, "cannot connect to the upstream", c.log)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"io"
 	"net/http"
-	"sync"
 	"testing"
 )
 
@@ -60,29 +59,4 @@ func TestConcurrency_ClientThatLeavesTheQueueNeverReachesTheShop(t *testing.T) {
 	}
 	g.wantMetric(1, "sluice_queue_waits_total", `end="gone"`)
 	g.wantMetric(1, "sluice_rejected_requests_total", `reason="client_gone"`, `route="order"`)
-}
-
-func TestConcurrency_HangingSearchLeavesSlotsForOrders(t *testing.T) {
-	t.Parallel()
-	release := make(chan struct{})
-	shop := open(t, func(_ http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/search" {
-			<-release
-		}
-	})
-	g := gate(t, shop.setting(), unhurried,
-		"limits.concurrency.max_in_flight = 10\nlimits.concurrency.queue_timeout = \"50ms\"", threeRoutes)
-	var searches sync.WaitGroup
-	defer searches.Wait()
-	defer close(release)
-	for range 8 {
-		searches.Go(func() { g.ask("GET", "/search") })
-	}
-	soon(t, "the searches have all their places",
-		func() bool { return g.metric("sluice_route_in_flight", `route="search"`) == 8 })
-	g.ask("GET", "/search").must(t, 429, "queue_timeout")
-	for range 20 {
-		g.ask("POST", "/order").must(t, 200, "")
-	}
-	g.wantMetric(8, "sluice_gated_in_flight")
 }

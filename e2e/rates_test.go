@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"sluice/internal/testkit"
@@ -205,69 +204,4 @@ func (g *running) resident() int {
 	}
 	g.t.Fatal("no VmRSS")
 	return 0
-}
-
-// Keys that match a pattern have the rate of that, each by itself, and others that of the limit. It stays so over a
-// reload.
-func TestRate_OverridesCountKeysByTheirOwnRate(t *testing.T) {
-	t.Parallel()
-	shop := open(t, nil)
-	rate := "[[limits.rate]]\nname = \"%s\"\nrate = \"1/h\"\nburst = 1\nkey = \"%s\"\noverrides = { %s }\n"
-	g := gate(t, shop.setting(), behindProxy, unlimited, "limits.connection.max_requests = 0",
-		fmt.Sprintf(rate, "user", "$cookie_uid", `"vip-*" = "3/h", "tester" = "off"`)+
-			fmt.Sprintf(rate, "address", "$remote_addr", `"203.0.113.0/24" = "off", "203.0.113.9" = "2/h"`)+fleetRoute)
-	admitted := func(headers ...string) (n int) {
-		for range 6 {
-			if a := g.ask("GET", "/x", headers...); a.status == 200 {
-				n++
-			} else {
-				a.must(t, 429, "rate")
-			}
-		}
-		return n
-	}
-	free := "X-Forwarded-For: 203.0.113.1"
-	for _, c := range []struct {
-		want    int
-		headers []string
-	}{
-		{1, []string{free, "Cookie: uid=7"}}, {3, []string{free, "Cookie: uid=vip-1"}},
-		{3, []string{free, "Cookie: uid=vip-2"}}, {6, []string{free, "Cookie: uid=tester"}},
-		{6, []string{free}}, {2, []string{"X-Forwarded-For: 203.0.113.9"}}, {1, []string{"X-Forwarded-For: 192.0.2.1"}},
-	} {
-		if n := admitted(c.headers...); n != c.want {
-			t.Errorf("%v: %d of 6 admitted, want %d", c.headers, n, c.want)
-		}
-	}
-	g.replace(t, "limits.connection.max_requests = 0", "limits.connection.max_requests = 1000")
-	if n := admitted(free, "Cookie: uid=vip-1") + admitted("X-Forwarded-For: 203.0.113.9"); n != 0 {
-		t.Errorf("a reload granted %d more", n)
-	}
-}
-
-// Requests beyond the burst wait for their turn, and none of them is rejected while it comes within max_delay.
-func TestRate_MaxDelayLetsABurstThroughOneAfterTheOther(t *testing.T) {
-	t.Parallel()
-	shop := open(t, nil)
-	g := gate(t, shop.setting(), `stock.source = "off"`, fleetRoute,
-		"[[limits.rate]]\nname = \"paced\"\nkey = \"$host\"\nrate = \"20/s\"\nburst = 1\nmax_delay = \"10s\"")
-	var all sync.WaitGroup
-	for range 15 {
-		all.Go(func() {
-			resp, err := g.client.Get("http://" + g.front + "/")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			resp.Body.Close()
-			if resp.StatusCode != 200 {
-				t.Errorf("answered %d %s", resp.StatusCode, resp.Header.Get("X-Sluice-Reason"))
-			}
-		})
-	}
-	all.Wait()
-	if n := shop.arrivals.Load(); n != 15 {
-		t.Errorf("the shop saw %d requests, want 15", n)
-	}
-	wants(t, ok(t, "explain", "GET /", "--config", g.file), "rate      paced counts it by")
 }

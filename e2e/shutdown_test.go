@@ -105,24 +105,3 @@ func (d *departing) shop(t *testing.T) {
 		c.Close()
 	}
 }
-
-func TestShutdown_OrderThatOutlastsItIsCutOffAndLogged(t *testing.T) {
-	t.Parallel()
-	arrived, over := make(chan struct{}), make(chan struct{})
-	shop := open(t, func(http.ResponseWriter, *http.Request) {
-		close(arrived)
-		<-over
-	})
-	defer close(over)
-	g := stocked(t, shop.setting(), `server.shutdown_timeout = "300ms"`)
-	c := dial(t, g.front)
-	if _, err := io.WriteString(c, orderText); err != nil {
-		t.Fatal(err)
-	}
-	<-arrived
-	g.terminate()
-	if code := g.stopped(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	g.logs(t, "cut off", `"connections":1`, `"stopped"`)
-}

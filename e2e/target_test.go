@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"testing"
 )
 
@@ -95,50 +94,4 @@ func TestUpstream_SecondTargetGetsOnlyWhatWasNotSent(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestUpstream_UnhealthyTargetGetsNoRequest(t *testing.T) {
-	t.Parallel()
-	const healthy, sick = http.StatusOK, http.StatusServiceUnavailable
-	var firsts, seconds, pages atomic.Int64 // what the two say of their health; the pages asked of the second
-	firsts.Store(healthy)
-	seconds.Store(healthy)
-	first := open(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/healthz" {
-			w.WriteHeader(int(firsts.Load()))
-		}
-	})
-	second := open(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/healthz" {
-			w.WriteHeader(int(seconds.Load()))
-			return
-		}
-		pages.Add(1)
-	})
-	g := gate(t, "upstream.targets = "+quoted(first.url, second.url), `upstream.health.path = "/healthz"`)
-	page := func() answer { return g.ask("GET", "/page") }
-	up := func(n float64) func() bool { return func() bool { return g.metric("sluice_upstream_up") == n } }
-	soon(t, "both are asked", func() bool { page().must(t, 200, ""); return pages.Load() > 0 })
-
-	seconds.Store(sick)
-	soon(t, "one target is down", up(1))
-	before := pages.Load()
-	for range 20 {
-		page().must(t, 200, "")
-	}
-	if n := pages.Load() - before; n != 0 {
-		t.Errorf("%d pages were asked of a target that is down", n)
-	}
-	wants(t, g.readiness(), "WARN upstream: 1 of 2 targets up")
-
-	firsts.Store(sick)
-	soon(t, "both are down", up(0))
-	wants(t, g.readiness(), "FAIL upstream: 0 of 2 targets up", "not ready")
-
-	firsts.Store(healthy)
-	seconds.Store(healthy)
-	soon(t, "both are up", up(2))
-	soon(t, "the target that was down is asked again",
-		func() bool { page().must(t, 200, ""); return pages.Load() > before })
-	soon(t, "the gate is ready", g.ready)
 }

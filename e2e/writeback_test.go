@@ -61,23 +61,3 @@ func TestWriteBack_TheStatusEndsWhenAllIsPaidAndOpensWhenAUnitComesBack(t *testi
 		t.Errorf("the second gate wrote %d changes, want 2: none before the unit came back", n)
 	}
 }
-
-// Before the start of a sale its stock fills what is missing: never a key that is there, and no list that was sold out.
-func TestWriteBack_SalesFillTheShopsStockBeforeTheStart(t *testing.T) {
-	t.Parallel()
-	redis, shop := redistest.Start(t), open(t, nil)
-	redis.Client.RPush(t.Context(), "goods_store:1002", "a")
-	units := func(sku string) int64 { return redis.Client.LLen(t.Context(), "goods_store:"+sku).Val() }
-	run := func(skus, stock string) *running {
-		return gate(t, shop.setting(), redisAt(redis), `stock.layout.type = "list"`, `stock.layout.key = "goods_store:$sku"`,
-			routes+hours("later", "2099", skus, "stock = { "+stock+" }")+hours("today", "2020", `"9"`, "stock = { 9 = 4 }"))
-	}
-	run(`"1001", "1002"`, "1001 = 3, 1002 = 5").order("1001").must(t, 403, "not_started")
-	soon(t, "the empty list is filled", func() bool { return units("1001") == 3 })
-	redis.Client.Del(t.Context(), "goods_store:1001") // all are sold, early
-	run(`"1001", "1002", "1003"`, "1001 = 3, 1002 = 5, 1003 = 2")
-	soon(t, "the list of another SKU is filled, which comes behind the others", func() bool { return units("1003") == 2 })
-	if units("1001") != 0 || units("1002") != 1 || units("9") != 0 {
-		t.Errorf("sold out: %d, there before: %d, of a sale that is on: %d", units("1001"), units("1002"), units("9"))
-	}
-}

@@ -97,6 +97,7 @@ func maxInFlight(g *Gateway) float64 {
 
 // A retry that fell due before a good file was read applies nothing again, and logs nothing.
 func TestReload_RetryEndsWithTheFault(t *testing.T) {
+	t.Parallel()
 	g, file := steer(t)
 	good := *file
 	var log strings.Builder
@@ -116,6 +117,7 @@ func TestReload_RetryEndsWithTheFault(t *testing.T) {
 }
 
 func TestController_OverrideIsObeyedAndUndone(t *testing.T) {
+	t.Parallel()
 	g, _ := steer(t)
 	o := g.controller.must(t, "limits.concurrency.max_in_flight", 7.0)
 	if maxInFlight(g) != 7 || o.Before != 256 || o.TOML != "[limits.concurrency]\nmax_in_flight = 7\n" {
@@ -135,6 +137,7 @@ func TestController_OverrideIsObeyedAndUndone(t *testing.T) {
 
 // An operator is told that the value of an override is in force already, by the file or by another override.
 func TestController_OverrideOfWhatIsInForceSaysSo(t *testing.T) {
+	t.Parallel()
 	g, _ := steer(t)
 	for _, c := range []struct {
 		value   any
@@ -149,6 +152,7 @@ func TestController_OverrideOfWhatIsInForceSaysSo(t *testing.T) {
 }
 
 func TestController_OverrideThatAFileCouldNotSayIsRejected(t *testing.T) {
+	t.Parallel()
 	g, _ := steer(t)
 	for key, value := range map[string]any{
 		"limits.window.max": 5.0, "limits.window.size": "20ms", "limits.rate[nobody].burst": 3.0,
@@ -172,6 +176,7 @@ func TestController_OverrideThatAFileCouldNotSayIsRejected(t *testing.T) {
 
 // A reload keeps what is overridden where the new file has room for it, and drops all of it when that is asked for.
 func TestController_OverridesAreKeptOrDroppedAtAReload(t *testing.T) {
+	t.Parallel()
 	g, file := steer(t)
 	window, rate := g.controller.must(t, "limits.window.max", 50.0), g.controller.must(t, "limits.rate[per_ip].burst", 5.0)
 	*file = strings.Replace(steered, "max = 100", "max = 200", 1)
@@ -195,6 +200,7 @@ func TestController_OverridesAreKeptOrDroppedAtAReload(t *testing.T) {
 }
 
 func TestController_BadFileChangesNothingAndIsTold(t *testing.T) {
+	t.Parallel()
 	g, file := steer(t)
 	g.controller.must(t, "limits.window.max", 50.0)
 	*file = strings.Replace(steered, "max = 100", "maxx = 100", 1)
@@ -211,6 +217,7 @@ func TestController_BadFileChangesNothingAndIsTold(t *testing.T) {
 
 // A file with keys that need a restart changes nothing, and names each of them with its line.
 func TestReload_KeysThatNeedARestartRejectTheFile(t *testing.T) {
+	t.Parallel()
 	g, file := steer(t)
 	*file = strings.Replace(steered, "max = 100", "max = 200", 1) +
 		"metrics_max_skus = 7\n[stock.reserve]\nstream_keep_unread = true\n"
@@ -301,6 +308,7 @@ func TestController_SKUThatWasPausedForAWhileIsSoldAgain(t *testing.T) {
 
 // A SKU that is paused for a while, and then for good, stays so: what an operator closed never opens by itself.
 func TestController_WhatIsSaidOfASKUEndsItsOverride(t *testing.T) {
+	t.Parallel()
 	for _, state := range []string{"paused", "on", "ended"} {
 		g, _ := steer(t)
 		if _, err := g.ledgers(g.running.Load()).SetTotal(t.Context(), "1001", 5, 0); err != nil {
@@ -327,6 +335,7 @@ func TestController_WhatIsSaidOfASKUEndsItsOverride(t *testing.T) {
 }
 
 func TestController_TheConfigurationIsShownWithWhereEachValueIsFrom(t *testing.T) {
+	t.Parallel()
 	g, _ := steer(t)
 	o := g.controller.must(t, "limits.rate[per_ip].burst", 5.0)
 	r := httptest.NewRequest(http.MethodGet, "/api/v1/config", nil)

@@ -11,6 +11,7 @@ import (
 
 // Every answer of a gate, of what is there and of what is not, is as openapi.yaml says.
 func TestApp_LiveGateAnswersAsDescribed(t *testing.T) {
+	t.Parallel()
 	g, file := steer(t)
 	text, err := os.ReadFile("../admin/openapi.yaml")
 	if err != nil {

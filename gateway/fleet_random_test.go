@@ -12,6 +12,7 @@ import (
 
 // Whatever operators do on instances whose links break off at any step: when all is over, nothing is paused.
 func TestFleetPause_RandomFaultsLeaveNothingPaused(t *testing.T) {
+	t.Parallel()
 	testkit.Nightly(t, "its faults are random, and it runs long")
 	server := redistest.Start(t)
 	whole := joined(t, server, "")

@@ -48,6 +48,7 @@ const otherRate = "[[limits.rate]]\nname = \"per_user\"\nkey = \"$cookie_uid\"\n
 
 // An instance whose file has no room for an override of the fleet goes on, says so, and obeys it with another file.
 func TestFleet_OverrideThatHasNoRoomIsToldAndTriedAgain(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	a, b := joined(t, server, otherRate), joined(t, server, "")
 	o := a.controller.must(t, "limits.rate[per_user].burst", 9.0)
@@ -80,6 +81,7 @@ func TestFleet_OverrideThatHasNoRoomIsToldAndTriedAgain(t *testing.T) {
 
 // What is overridden here alone is above what is for the fleet, whichever came first.
 func TestFleet_OwnOverrideIsAboveTheFleets(t *testing.T) {
+	t.Parallel()
 	g := joined(t, redistest.Start(t), "")
 	own := admin.Override{Key: "limits.concurrency.max_in_flight", Value: 5.0, Until: time.Now().Add(time.Minute),
 		Scope: admin.ScopeInstance}
@@ -99,6 +101,7 @@ func TestFleet_OwnOverrideIsAboveTheFleets(t *testing.T) {
 // An override of the fleet that this instance had no room for stays out of force when the next override is made, also
 // where there would be room by then. A list of the fleet, or a file, lays it over again, and tells it.
 func TestFleet_OverrideWithoutRoomStaysOutWhenTheNextIsMade(t *testing.T) {
+	t.Parallel()
 	g := joined(t, redistest.Start(t), "")
 	h := g.controller
 	const most, each = "limits.window.max", "limits.window.max_per_sku" // each is at most most, which is 100 in the file
@@ -125,6 +128,7 @@ func TestFleet_OverrideWithoutRoomStaysOutWhenTheNextIsMade(t *testing.T) {
 // What is known here and not in the list holds on until its end: an override is made before the list is read that has
 // it. What is not understood, or may not be changed, is passed over.
 func TestFleet_TakesOverWhatItUnderstandsOfAList(t *testing.T) {
+	t.Parallel()
 	g := joined(t, redistest.Start(t), "")
 	h := g.controller
 	h.changing.Lock()

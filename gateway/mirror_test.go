@@ -41,6 +41,7 @@ func mirroring(t *testing.T, server *redistest.Server, units int64) (gates []*Ga
 // A page that reads the shop's own key while two instances sell sees the stock fall, and never rise: no older number
 // overwrites a newer one. When units come back it sees them.
 func TestMirror_PagesSeeTheStockFallAndNeverRise(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	gates, _ := mirroring(t, server, 200)
 	ctx, done := context.WithCancel(t.Context())
@@ -94,6 +95,7 @@ func TestMirror_PagesSeeTheStockFallAndNeverRise(t *testing.T) {
 }
 
 func TestMirror_ThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Client.HSet(t.Context(), "stock:1001", "a", 1)
 	gates, _ := mirroring(t, server, 5)

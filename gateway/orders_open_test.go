@@ -36,6 +36,7 @@ func TestOrdersOpen_GateThatCannotBeWiredDoesNotWaitForItsLedger(t *testing.T) {
 }
 
 func TestOrdersOpen_GateOnARedisThatMayEvictIsNotWired(t *testing.T) {
+	t.Parallel()
 	c := storetest.Reserving(redistest.Start(t, "--maxmemory-policy", "allkeys-lru").Addr)
 	c.Upstream.Targets = []string{"http://127.0.0.1:1"}
 	if _, err := New(c, Options{}, slog.New(slog.DiscardHandler)); err == nil ||
@@ -46,6 +47,7 @@ func TestOrdersOpen_GateOnARedisThatMayEvictIsNotWired(t *testing.T) {
 
 // An operator who gives the second sale of a SKU a stock is told that it changes nothing.
 func TestOrdersOpen_SaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing.T) {
+	t.Parallel()
 	addr := redistest.Start(t).Addr
 	begin := func(log *lockedBuffer, stock ...int) *Gateway {
 		c := storetest.Reserving(addr)

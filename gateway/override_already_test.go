@@ -11,6 +11,7 @@ import (
 // An override of the fleet changes the other instances, whatever an override of this one alone says: the answer must
 // not say that its value is in force already and that nothing changes.
 func TestFleet_OverrideBelowOneOfThisInstanceChangesTheOthers(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	a, b := joined(t, server, ""), joined(t, server, "")
 	const key = "limits.concurrency.max_in_flight"

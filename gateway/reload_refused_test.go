@@ -238,6 +238,7 @@ func TestApply_FirstSharedLimitAsksWhoseTheNameIs(t *testing.T) {
 }
 
 func TestApply_ClosedGatewayChangesNothing(t *testing.T) {
+	t.Parallel()
 	g, _ := steer(t)
 	before := g.running.Load()
 	g.controller.stopChanges()
@@ -248,6 +249,7 @@ func TestApply_ClosedGatewayChangesNothing(t *testing.T) {
 
 // With memory the layout of the shop's keys is not used: a file that changes it says something that nothing does.
 func TestApply_LayoutOfAStockInMemoryIsRejected(t *testing.T) {
+	t.Parallel()
 	g, _ := steer(t)
 	next := parsed(t, steered+"[stock.layout]\nkey = \"other:$sku\"\n")
 	if err := g.Apply(next); err == nil || !strings.Contains(err.Error(), "stock.layout") {

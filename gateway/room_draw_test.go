@@ -48,6 +48,7 @@ func drawing(t *testing.T, addr, key string, rounds room.BeaconSchedule, sale ro
 // The signature of a draw is that of the round and the key that stand in Redis since the start, whichever beacon the
 // file of the instance names meanwhile.
 func TestDraw_ChecksTheRoundThatStands(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	now := time.Now().UnixMilli()
 	sale := room.Sale{Starts: now - 60_000, Ends: now + 3_600_000}

@@ -72,6 +72,7 @@ func TestQuota_IsThatOfTheSaleThatIsOnOrNext(t *testing.T) {
 // A user who has enough, and repeats an order, hears of that order, or that it cannot be looked up; but not that it is
 // none.
 func TestQuota_OrderThatCannotBeLookedUpIsNoDuplicate(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s := testkit.Must[*ledger.Store](t)(ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: redisconn.Options{
 		Addresses: []string{server.Addr}, PoolSize: 4, Timeout: 5 * time.Second, ConnectTimeout: 5 * time.Second,

@@ -46,14 +46,6 @@ func TestAdaptive_ShopThatGetsSlowerIsKeptBusyAndNotCrowded(t *testing.T) {
 	}
 }
 
-func TestAdaptive_FixedLimitCrowdsTheShop(t *testing.T) {
-	p := NewConcurrencyLimiter(256, 512)
-	seconds := tripled(t, NewAdaptive(p), p, 64, 60*time.Millisecond, 0)
-	if slow := mean(seconds[10:20]); slow.inFlight < 250 {
-		t.Errorf("%.1f in flight at a fixed limit of 256: the comparison shows nothing", slow.inFlight)
-	}
-}
-
 func TestAdaptive_TheLimitStaysWithinItsBounds(t *testing.T) {
 	p := NewConcurrencyLimiter(256, 0)
 	a := NewAdaptive(p)

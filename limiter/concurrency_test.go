@@ -17,41 +17,6 @@ func expect(t *testing.T, p *ConcurrencyLimiter, inFlight, queued int) {
 	}
 }
 
-func TestConcurrency_PlacesAdmitUpToTheirMaxAndThenQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := NewConcurrencyLimiter(2, 1)
-		for range 2 {
-			if got := p.Acquire(false, time.Second, nil); got != Admitted {
-				t.Errorf("%v, want admitted: there is room", got)
-			}
-		}
-		third := make(chan Verdict, 1)
-		go func() { third <- p.Acquire(false, time.Second, nil) }()
-		synctest.Wait()
-		expect(t, p, 2, 1)
-		if got := p.Acquire(false, time.Second, nil); got != QueueFull {
-			t.Errorf("%v, want queue full", got)
-		}
-		p.Release()
-		if got := <-third; got != Admitted {
-			t.Errorf("%v, want admitted: a place became free", got)
-		}
-		expect(t, p, 2, 0)
-		p.Release()
-		p.Release()
-		expect(t, p, 0, 0)
-	})
-}
-
-func TestConcurrencyLimiter_WithoutAQueueNoRequestWaits(t *testing.T) {
-	p := NewConcurrencyLimiter(1, 0)
-	p.Acquire(false, time.Hour, nil)
-	if got := p.Acquire(false, time.Hour, nil); got != QueueFull {
-		t.Errorf("%v, want queue full", got)
-	}
-	expect(t, p, 1, 0)
-}
-
 func TestConcurrencyLimiter_WithoutAMaxNoRequestIsRejected(t *testing.T) {
 	p := NewConcurrencyLimiter(0, 0)
 	for range 1000 {

@@ -10,28 +10,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestInFlightLimiter_KeyHasSoManyPlaces(t *testing.T) {
-	l := NewInFlightLimiter(InFlightSpec{Max: 2})
-	a, _ := l.Acquire([]byte("a"))
-	if _, ok := l.Acquire([]byte("a")); !ok || !l.Full([]byte("a")) || l.Full([]byte("b")) {
-		t.Fatal("2 of 2 places are not taken")
-	}
-	if _, ok := l.Acquire([]byte("a")); ok {
-		t.Error("a third place was given")
-	}
-	if _, ok := l.Acquire([]byte("b")); !ok {
-		t.Error("another key got no place")
-	}
-	l.Release(a)
-	if keys, requests := l.InFlight(); keys != 2 || requests != 2 || l.Full([]byte("a")) {
-		t.Errorf("%d keys, %d requests, want 2 and 2", keys, requests)
-	}
-	l.SetMax(1)
-	if _, ok := l.Acquire([]byte("a")); ok {
-		t.Error("a place was given above a lower max")
-	}
-}
-
 // However many keys there were, those without a request in flight take no memory.
 func TestInFlightLimiter_KeysThatLeftAreForgotten(t *testing.T) {
 	l := NewInFlightLimiter(InFlightSpec{Max: 1})
@@ -81,6 +59,11 @@ func TestInFlightLimiter_CountsAsAMapDoes(t *testing.T) {
 		requests := 0
 		for _, held := range model {
 			requests += len(held)
+		}
+		if keys, n := l.InFlight(); keys != len(model) || n != requests {
+			t.Fatalf("%d keys and %d requests, want %d and %d", keys, n, len(model), requests)
+		}
+		for _, held := range model {
 			for _, ticket := range held {
 				l.Release(ticket)
 			}

@@ -62,9 +62,3 @@ func TestMetrics_GaugesShowWhatIsTakenNow(t *testing.T) {
 		t.Errorf("gauges (-want +got):\n%s", diff)
 	}
 }
-
-func TestMetrics_VerdictsAreNamed(t *testing.T) {
-	if Admitted.String() != "admitted" || ClientFull.String() != "client full" || Verdict(99).String() != "unknown" {
-		t.Error("a verdict has another's name")
-	}
-}

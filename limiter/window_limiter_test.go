@@ -267,10 +267,3 @@ func TestWindowLimiter_CellThatWasReusedStillTellsThatItsWindowIsOver(t *testing
 		t.Error("a caller who was overtaken got a second place in a window of one")
 	}
 }
-
-func TestWindowLimiter_WindowsAllocateNothing(t *testing.T) {
-	w, now, sku := NewWindowLimiter(tenMs(1), Caps{All: 3, PerSKU: 2}), int64(0), []byte("SKU-1001")
-	if n := testing.AllocsPerRun(1000, func() { w.Acquire(now, sku); sku[7]++; now += ms }); n != 0 {
-		t.Errorf("%v allocations a decision, want 0", n)
-	}
-}

@@ -72,43 +72,6 @@ func TestWindow_DecidesAsAPlainCountDoes(t *testing.T) {
 	})
 }
 
-func TestWindow_FirstComeIsFirstBooked(t *testing.T) {
-	w := newOfAll(tenMs(2), 2)
-	want := []struct {
-		wait time.Duration
-		ok   bool
-	}{
-		{0, true}, {0, true},
-		{7e6, true}, {7e6, true}, // the next window begins at 10 ms
-		{17e6, true}, {17e6, true},
-		{7e6, false}, {7e6, false}, // when it begins, there is room in the window at 30 ms
-	}
-	for i, want := range want {
-		if wait, ok := w.Acquire(3 * ms); wait != want.wait || ok != want.ok {
-			t.Errorf("request %d: %v, %v; want %v, %v", i, wait, ok, want.wait, want.ok)
-		}
-	}
-	if wait, ok := w.Acquire(10 * ms); wait != 20*time.Millisecond || !ok {
-		t.Errorf("after the rejected one's wait: %v, %v; want 20ms, true", wait, ok)
-	}
-}
-
-func TestWindow_PhaseMovesEveryBoundary(t *testing.T) {
-	for _, phase := range []time.Duration{4 * time.Millisecond, 14 * time.Millisecond, -6 * time.Millisecond} {
-		w := newOfAll(Grid{Size: 10 * time.Millisecond, Phase: phase}, 1)
-		w.Acquire(0)
-		if wait, ok := w.Acquire(0); wait != 6*time.Millisecond || ok {
-			t.Errorf("phase %v: %v, %v at 0; want 6ms, false", phase, wait, ok)
-		}
-		if _, ok := w.Acquire(6*ms - 1); ok {
-			t.Errorf("phase %v: admitted twice before 6 ms", phase)
-		}
-		if _, ok := w.Acquire(6 * ms); !ok {
-			t.Errorf("phase %v: rejected in the window that begins at 6 ms", phase)
-		}
-	}
-}
-
 // TestWindow_WorstBurstIsTwiceMax measures the burst that the doc comment states: 2·max within one nanosecond around a
 // boundary is reached, and no stretch of a window's size sees more.
 func TestWindow_WorstBurstIsTwiceMax(t *testing.T) {
@@ -269,12 +232,5 @@ func TestWindow_GridIsBroughtWithinItsRanges(t *testing.T) {
 		if got := c.in.within(); got != c.want {
 			t.Errorf("%+v becomes %+v, want %+v", c.in, got, c.want)
 		}
-	}
-}
-
-func TestWindow_AllocatesNothing(t *testing.T) {
-	w, now := newOfAll(tenMs(1), 1), int64(0)
-	if n := testing.AllocsPerRun(1000, func() { w.Acquire(now); now += ms }); n != 0 {
-		t.Errorf("%v allocations a decision, want 0", n)
 	}
 }

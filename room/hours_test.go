@@ -207,6 +207,7 @@ func TestRoom_HoursThatAreOverAreNotCompared(t *testing.T) {
 // The end of another file passes while the instance cannot read the room, and then a reload replaces the room: its people
 // stay, and the room is put right once.
 func TestRoom_EarlierEndThatIsMetByTheNextRoomCostsNoPlace(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	former, later := hours(1, 2), hours(3600, 7200)
 	s, _ := follows(t, r, later, false)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestPage_NeedsNoScriptAndLeadsNowhereElse(t *testing.T) {
+	t.Parallel()
 	s := open(t, redistest.Start(t), nil)
 	s.inPhase(t, Open)
 	ask := func(post bool, action, query, language string) proxy.RoomAnswer {

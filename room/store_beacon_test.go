@@ -9,6 +9,7 @@ import (
 )
 
 func TestStore_DrawWaitsForItsBeacon(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := made(t, r, around(false))
 	rules, beacon := beaconRules(), strings.Repeat("ab", 48)
@@ -43,6 +44,7 @@ func TestStore_DrawWaitsForItsBeacon(t *testing.T) {
 }
 
 func TestStore_OrderStandsFromTheStartOn(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := openStore(t, r)
 	fifo, draw := Rules{}, beaconRules()
@@ -68,6 +70,7 @@ func TestStore_OrderStandsFromTheStartOn(t *testing.T) {
 }
 
 func TestStore_ALaterStartHasADrawOfItsOwn(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := made(t, r, around(true))
 	rules, was, later := Rules{Draw: true}, around(true), around(false)
@@ -87,16 +90,8 @@ func TestStore_ALaterStartHasADrawOfItsOwn(t *testing.T) {
 	if same := s.read(t, rules, later, nil, got.State); same.State.Lottery != got.State.Lottery {
 		t.Errorf("drawn twice: %+v", same.State.Lottery)
 	}
-	if got = s.read(t, rules, was, nil, got.State); got.State.Early != 9 || !got.State.Lottery.Drawn() {
-		t.Errorf("at the start: %+v", got.State)
-	}
-}
-
-func TestStore_WithoutABeaconTheCommitmentDraws(t *testing.T) {
-	r := redistest.Start(t)
-	s := made(t, r, around(true))
-	got := s.read(t, Rules{Draw: true}, around(true), nil, nil)
-	if _, err := got.State.Lottery.Final(); err != nil || got.State.Lottery.DrawnBy != ByShop {
-		t.Errorf("%+v, %v", got.State.Lottery, err)
+	got = s.read(t, rules, was, nil, got.State)
+	if _, err := got.State.Lottery.Final(); got.State.Early != 9 || err != nil || got.State.Lottery.DrawnBy != ByShop {
+		t.Errorf("at the start, without a beacon: %+v, %v", got.State, err)
 	}
 }

@@ -22,6 +22,7 @@ func in(by time.Duration) Sale {
 }
 
 func TestDraw_RoundIsTheFirstOneAfterTheStartAndAfterNow(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ before, after time.Duration }{
 		"as announced":        {time.Minute, time.Minute},
 		"postponed":           {time.Minute, 10 * time.Minute},
@@ -51,6 +52,7 @@ func TestDraw_RoundIsTheFirstOneAfterTheStartAndAfterNow(t *testing.T) {
 // What a draw will be verified by is fixed when it is published: another key in the configuration of an instance that
 // starts later changes nothing.
 func TestDraw_KeyAndRoundStandFromTheStartOn(t *testing.T) {
+	t.Parallel()
 	s, rules := openStore(t, redistest.Start(t)), beaconRules()
 	if ok, err := s.Create(t.Context(), &rules, in(50*time.Millisecond), storeReading{}); err != nil || !ok {
 		t.Fatal(ok, err)
@@ -76,6 +78,7 @@ func TestDraw_KeyAndRoundStandFromTheStartOn(t *testing.T) {
 
 // Instances read their files one after the other. Until all have, some still know the start before, which is over.
 func TestDraw_PostponedOneHasOneNewSeedWhileInstancesReload(t *testing.T) {
+	t.Parallel()
 	for name, rules := range map[string]Rules{"beacon": beaconRules(), "seed alone": {Draw: true}} {
 		t.Run(name, func(t *testing.T) {
 			s, was, later := openStore(t, redistest.Start(t)), in(-time.Second), in(time.Minute)
@@ -106,6 +109,7 @@ func TestDraw_PostponedOneHasOneNewSeedWhileInstancesReload(t *testing.T) {
 
 // An instance that was cut off while a draw was made anew has no step of the draw before.
 func TestDraw_StepsOfTheOneBeforeAreDropped(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	s, rules, was, later := openStore(t, server), Rules{Draw: true}, in(-time.Second), in(time.Minute)
 	steps := func(first int64) (all []Step) {
@@ -136,6 +140,7 @@ func TestDraw_StepsOfTheOneBeforeAreDropped(t *testing.T) {
 // A reload changes hours. The order is that of the instance which has started last, also where the one that reloads
 // has another.
 func TestDraw_ReloadChangesNoOrder(t *testing.T) {
+	t.Parallel()
 	s, draw, fifo := openStore(t, redistest.Start(t)), beaconRules(), Rules{}
 	first, later := in(time.Minute), in(2*time.Minute)
 	if ok, err := s.Create(t.Context(), &fifo, first, storeReading{}); err != nil || !ok {
@@ -156,6 +161,7 @@ func TestDraw_ReloadChangesNoOrder(t *testing.T) {
 // A user who joins ten times has ten numbers and one score. The threshold rises by people, or a tenth of those who are
 // wanted would be called.
 func TestDraw_PeopleCountAndNotTheirNumbers(t *testing.T) {
+	t.Parallel()
 	for name, join := range map[string]bool{"the tick sees the start first": false, "a late one does": true} {
 		t.Run(name, func(t *testing.T) {
 			r, rules := redistest.Start(t), Rules{Draw: true, Overshoot: 1, ClaimWithin: time.Minute}
@@ -205,6 +211,7 @@ func TestDraw_PeopleCountAndNotTheirNumbers(t *testing.T) {
 
 // Redis has lost who had joined before: then numbers count, or far too many would be called.
 func TestDraw_NumbersCountWhereRedisHasLostThePeople(t *testing.T) {
+	t.Parallel()
 	r, rules, sale := redistest.Start(t), Rules{Draw: true}, in(time.Hour)
 	s := openStore(t, r)
 	if ok, err := s.Create(t.Context(), &rules, sale, storeReading{}); err != nil || !ok {

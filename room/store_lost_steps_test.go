@@ -11,6 +11,7 @@ import (
 // Redis loses the steps that one instance has read, and another one makes as many others before the first reads again:
 // both have the steps of Redis then.
 func TestTick_StepsThatRedisLostAreForgotten(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	sale, rules := Sale{Ends: time.Now().Add(time.Hour).UnixMilli()}, Rules{}
 	a, b := openStore(t, r), openStore(t, r)

@@ -50,6 +50,7 @@ func around(began bool) Sale {
 }
 
 func TestStore_NumbersAreGivenOutOnce(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := openStore(t, r)
 	if _, err := s.Join(t.Context(), 1); !errors.Is(err, ErrNoRoom) {
@@ -74,6 +75,7 @@ func TestStore_NumbersAreGivenOutOnce(t *testing.T) {
 // A million numbers of 100,000 users: the room is a hash and a HyperLogLog, which is sparse at first and then of 12
 // KiB.
 func TestStore_AMillionPeopleTakeNoMemory(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := made(t, r, around(false))
 	const most = 16 << 10
@@ -108,6 +110,7 @@ func TestStore_AMillionPeopleTakeNoMemory(t *testing.T) {
 }
 
 func TestStore_PassesCountOnce(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := made(t, r, around(true))
 	ctx, far := t.Context(), time.Now().Add(time.Hour).UnixMilli()

@@ -13,6 +13,7 @@ import (
 )
 
 func TestStore_OneOfManyMovesTheRoom(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := made(t, r, around(true))
 	if _, err := s.Join(t.Context(), 100); err != nil {
@@ -64,6 +65,7 @@ func TestStore_StepsAreReadFromWhereTheyWereLeft(t *testing.T) {
 }
 
 func TestStore_NewerStockWins(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := made(t, r, around(true))
 	for _, c := range []struct {
@@ -85,6 +87,7 @@ func TestStore_NewerStockWins(t *testing.T) {
 }
 
 func TestStore_ARedisThatLostAllIsTold(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	sale := around(true)
 	s := made(t, r, sale)
@@ -121,6 +124,7 @@ func TestStore_ARedisThatLostAllIsTold(t *testing.T) {
 
 // An operator says something before any instance has seen that Redis has lost what was said before.
 func TestStore_AWordSaysAgainWhatRedisHasLost(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	sale, rules := around(true), Rules{Draw: true}
 	s := made(t, r, sale)
@@ -158,6 +162,7 @@ func TestStore_AWordSaysAgainWhatRedisHasLost(t *testing.T) {
 }
 
 func TestStore_TheNextSaleHasARoomOfItsOwn(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	over := Sale{Starts: 1000, Ends: time.Now().UnixMilli() - 1000}
 	s := made(t, r, over)
@@ -188,6 +193,7 @@ func TestStore_TheNextSaleHasARoomOfItsOwn(t *testing.T) {
 }
 
 func TestStore_ThresholdIsExact(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := made(t, r, around(true))
 	read := s.read(t, Rules{Draw: true}, around(true), nil, nil)
@@ -204,6 +210,7 @@ func TestStore_ThresholdIsExact(t *testing.T) {
 
 // Redis' clock was a day ahead for a moment, in which the room was moved and read.
 func TestStore_TimesOfAClockThatRanAheadAreNotBelieved(t *testing.T) {
+	t.Parallel()
 	r := redistest.Start(t)
 	s := made(t, r, around(true))
 	told := KnownStock{true, "a", 1, 1, 0, 3, time.Minute, 0}

@@ -126,7 +126,7 @@ func TestTransport_ResponseToAnOrderWaitsInMemory(t *testing.T) {
 func TestTransport_ResponseThatDoesNotFitIsStreamed(t *testing.T) {
 	server := largeAnswers(t, maxAhead+1)
 	p := newPool(t, options(server.url()))
-	for _, path := range []string{"/counted", "/chunked"} {
+	for _, path := range []string{"/counted", "/chunked", "/closed"} {
 		resp, outcome := answerTo(p, path)
 		if outcome != Answered || p.Targets()[0].InFlight != 1 {
 			t.Fatalf("%s: outcome %d, %d in flight", path, outcome, p.Targets()[0].InFlight)

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -26,9 +25,6 @@ func largePages(t *testing.T) (server *rawServer, page string) {
 				v.reply(ok(page))
 			case "/chunked":
 				v.reply(chunkedHead + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(page), page))
-			case "/cut":
-				v.reply(chunkedHead + fmt.Sprintf("%x\r\n%s\r\n", len(page), page))
-				return
 			case "/events":
 				v.reply(status200 + "Content-Type: text/event-stream\r\n\r\n:\n\n")
 				v.waitClosed()
@@ -158,19 +154,6 @@ func TestStream_EndlessOnesAreCapped(t *testing.T) {
 	if st := p.Targets()[0]; st.InFlight != 0 || st.Open != st.Idle {
 		t.Errorf("%+v", st)
 	}
-}
-
-// A response that breaks off while it is streamed reaches the client as far as it came, and does not look whole.
-func TestStream_ResponseThatBreaksOffIsNotWhole(t *testing.T) {
-	server, page := largePages(t)
-	p := newPool(t, options(server.url()))
-	resp := begin(t, p, "/cut")
-	rest, err := io.ReadAll(resp.BodyStream())
-	if !errors.Is(err, io.ErrUnexpectedEOF) || string(rest) != page[3:] {
-		t.Errorf("%d bytes, %v", len(rest), err)
-	}
-	resp.CloseBodyStream()
-	checkConns(t, p, 0, 0)
 }
 
 // Uploads that wait for their clients have a share of the connections, too. Pages never lose theirs.

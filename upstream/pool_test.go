@@ -2,12 +2,12 @@ package upstream
 
 import (
 	"fmt"
-	"net"
-	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/internal/testkit"
 )
 
 func TestPool_TargetIsParsedOrRejected(t *testing.T) {
@@ -57,26 +57,6 @@ func manyTargets(n int) (all []string) {
 		all = append(all, fmt.Sprintf("http://127.0.0.1:%d", i+1))
 	}
 	return all
-}
-
-func TestPool_UnixSocketIsATarget(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := serveRaw(t, l, echo)
-	p := newPool(t, options("unix:"+path))
-	for i := range 3 {
-		mustAnswer(t, p, fmt.Sprintf("/%d", i))
-	}
-	if st := p.Targets()[0]; st.Open != 1 {
-		t.Errorf("connection was not reused: %+v", st)
-	}
-	server.stop()
-	if o, _ := sendOrder(p, "POST", "/late"); o != NotSent {
-		t.Errorf("closed socket: outcome %d", o)
-	}
 }
 
 func TestPool_NameIsLookedUp(t *testing.T) {
@@ -218,32 +198,6 @@ func TestPool_UnreachableTargetIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestPool_RequestBeyondMaxConnsIsBusy(t *testing.T) {
-	arrived, leave := make(chan struct{}), make(chan struct{})
-	server := newRawServer(t, func(v *visit) {
-		v.request()
-		arrived <- struct{}{}
-		<-leave
-		v.reply(ok("x"))
-	})
-	o := options(server.url())
-	o.MaxConns = 1
-	p := newPool(t, o)
-	first := make(chan Outcome)
-	go func() { o, _ := sendOrder(p, "POST", "/1"); first <- o }()
-	<-arrived
-	if outcome, _ := sendOrder(p, "POST", "/2"); outcome != Busy {
-		t.Errorf("outcome %d", outcome)
-	}
-	close(leave)
-	if outcome := <-first; outcome != Answered {
-		t.Errorf("first: outcome %d", outcome)
-	}
-	if n, _ := server.total(); n != 1 {
-		t.Errorf("%d orders came", n)
-	}
-}
-
 // Pages that are slow take most of the connections, and leave some for orders.
 func TestPool_PagesLeaveConnectionsForOrders(t *testing.T) {
 	leave := make(chan struct{})
@@ -325,10 +279,15 @@ func TestPool_OrdersLeaveConnectionsForPages(t *testing.T) {
 			t.Errorf("a page beside a sale: outcome %d", outcome)
 		}
 	}
+	pageTo(p, "/slow", ends) // takes the last connection
+	testkit.Eventually(t, "it is under way", func() bool { return p.Targets()[0].InFlight == o.MaxConns })
+	if outcome := p.Send(newPage("/page"), new(fasthttp.Response)); outcome != Busy {
+		t.Errorf("one more than there are connections: outcome %v", outcome)
+	}
 	close(release)
-	for range most {
+	for range o.MaxConns {
 		if outcome := <-ends; outcome != Answered {
-			t.Errorf("a slow order: outcome %d", outcome)
+			t.Errorf("a slow request: outcome %d", outcome)
 		}
 	}
 	if x := p.targets.Load().all[0]; x.orders != 0 || x.pages != 0 {

@@ -88,35 +88,3 @@ func TestTransport_CutStreamEndsInAnError(t *testing.T) {
 		checkConns(t, p, 0, 0)
 	}
 }
-
-// A client that does not understand chunks understands a length: a response that has one is streamed however large it
-// is, and not held in memory; unless it must be whole.
-func TestTransport_LargeCountedResponseIsStreamed(t *testing.T) {
-	const size = 9 << 20
-	for name, c := range map[string]struct {
-		head  string
-		whole bool
-		want  Outcome
-	}{
-		"counted":            {fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size), false, Answered},
-		"counted, whole":     {fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size), true, Broken},
-		"until close":        {"HTTP/1.1 200 OK\r\n\r\n", false, Answered},
-		"until close, whole": {"HTTP/1.1 200 OK\r\n\r\n", true, Broken},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := answering(t, c.head+strings.Repeat("x", size), true)
-			req, resp := newOrder("GET", "/large"), new(fasthttp.Response)
-			req.Whole = c.whole
-			if o := p.Send(req, resp); o != c.want {
-				t.Fatalf("%v, want %v", o, c.want)
-			}
-			if c.want != Answered {
-				return
-			}
-			defer resp.CloseBodyStream()
-			if n, err := io.Copy(io.Discard, resp.BodyStream()); n != size || err != nil {
-				t.Errorf("%d bytes of %d: %v", n, size, err)
-			}
-		})
-	}
-}

@@ -205,13 +205,3 @@ func TestLimits_ZeroValueIsTheDefault(t *testing.T) {
 		t.Errorf("a larger one: %v", got.err)
 	}
 }
-
-// TestParser_AbsoluteFormMeansItsOriginForm compares an absolute target with the path that it stands for.
-func TestParser_AbsoluteFormMeansItsOriginForm(t *testing.T) {
-	for _, path := range []string{"/", "/a?b", "/%2F//x?y=%"} {
-		a, b := read(t, line("GET "+path+" HTTP/1.1")), read(t, line("GET http://SHOP"+path+" HTTP/1.1"))
-		if string(a.Path) != string(b.Path) || string(a.Query) != string(b.Query) {
-			t.Errorf("%s: %q %q and %q %q", path, a.Path, a.Query, b.Path, b.Query)
-		}
-	}
-}

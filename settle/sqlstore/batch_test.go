@@ -28,6 +28,7 @@ func (s *sizes) Settle(ctx context.Context, b settle.Batch) (settle.Outcome, err
 // Calls of a busy sale have many orders each: a transaction of 500 such changes would be held in memory. What was sold
 // before the sale, one order a call, does not change that.
 func TestBatch_IsBoundedByItsOrders(t *testing.T) {
+	t.Parallel()
 	const sku, before, calls, call, bound = "hot", 40, 100, 64, 2000
 	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
 	s.ledger.set(sku, before+calls*call)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestSettlement_KeepsItsContract(t *testing.T) {
+	t.Parallel()
 	everyDatabase(t, func(t *testing.T, url string) {
 		server := redistest.Start(t)
 		for name, rule := range map[string]func(*site){

@@ -124,6 +124,7 @@ func sell(l *testLedger, sku string, kills *atomic.Int64) error {
 
 // Two settlers work on the same SKUs, and are killed again and again. In the end every record is the same.
 func TestSettlers_KilledAnywhereBookOnce(t *testing.T) {
+	t.Parallel()
 	everyDatabase(t, func(t *testing.T, url string) {
 		server := redistest.Start(t)
 		s := newSite(t, server, url, sqlstore.Stock{})

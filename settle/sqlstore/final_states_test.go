@@ -250,6 +250,7 @@ func sellsForgottenSerialAgain(s *site) {
 
 // What was refunded stays so, whatever Redis loses: afterwards ledger, database and shop are equal.
 func TestFinalStates_NoRecoveryTurnsAGiveBackIntoASale(t *testing.T) {
+	t.Parallel()
 	everyDatabase(t, func(t *testing.T, url string) {
 		server := redistest.Start(t)
 		for name, rule := range map[string]func(*site){

@@ -10,6 +10,7 @@ import (
 )
 
 func TestStore_TellsWhatKeepsASettlerFromWorking(t *testing.T) {
+	t.Parallel()
 	everyDatabase(t, func(t *testing.T, url string) {
 		store := must(sqlstore.Open(sqlstore.Options{URL: url}))(t)
 		defer store.Close()

@@ -218,6 +218,7 @@ func endsWhatIsPaid(s *site) {
 
 // A transaction that wants a second connection waits for itself, or for others that do the same.
 func TestStore_TransactionNeedsOneConnection(t *testing.T) {
+	t.Parallel()
 	everyDatabase(t, func(t *testing.T, url string) {
 		s := newSite(t, redistest.Start(t), url, sqlstore.Stock{})
 		s.store.OneConnection()

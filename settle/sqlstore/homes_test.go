@@ -126,6 +126,7 @@ func (h *homes) balances(sku, home string, sold int64) {
 // A move is broken off at each step. Settlers of both homes go on, and the command is repeated: then every order is in
 // the new home, and the old one writes nothing more.
 func TestMove_CrashAtEachStepLosesNothing(t *testing.T) {
+	t.Parallel()
 	urls := func(t *testing.T) (string, string) {
 		return "sqlite:" + filepath.Join(t.TempDir(), "one.db"), "sqlite:" + filepath.Join(t.TempDir(), "two.db")
 	}
@@ -193,6 +194,7 @@ func movesAndBack(h *homes, at func(one, two *crashing)) {
 
 // Two settlers whose files name different homes of a SKU: the first one has it, and the other one books nothing.
 func TestHomes_FilesThatDifferBookOnce(t *testing.T) {
+	t.Parallel()
 	h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))
 	const sku = "disputed"
 	h.ledger.set(sku, 100)
@@ -230,6 +232,7 @@ func TestHomes_FilesThatDifferBookOnce(t *testing.T) {
 
 // A batch that the settler of the old home began before the move does not take the SKU back.
 func TestMove_LateBatchOfTheOldHome(t *testing.T) {
+	t.Parallel()
 	h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))
 	const sku = "late"
 	h.ledger.set(sku, 100)
@@ -272,6 +275,7 @@ func (l *lockedText) String() string {
 
 // Settlers that run do the rest of a move that was broken off after its first step.
 func TestMove_SettlersFinishIt(t *testing.T) {
+	t.Parallel()
 	h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))
 	const sku = "half"
 	h.ledger.set(sku, 100)
@@ -301,6 +305,7 @@ func TestMove_SettlersFinishIt(t *testing.T) {
 // A home dies after it has found that Redis lost its orders, and before it has put them back. No other home knows them:
 // settlers of the home that the SKU is moved to do not open it.
 func TestMove_HomeThatDiedBeforeItToldKeepsTheSKUClosed(t *testing.T) {
+	t.Parallel()
 	h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))
 	const sku = "closed"
 	h.ledger.store.Settle = 0 // open as soon as everybody has told

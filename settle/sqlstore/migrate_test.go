@@ -10,6 +10,7 @@ import (
 )
 
 func TestMigrate_SeveralProcessesAtOnce(t *testing.T) {
+	t.Parallel()
 	for range 5 {
 		url := "sqlite:" + filepath.Join(t.TempDir(), "settle.db")
 		var migrating sync.WaitGroup

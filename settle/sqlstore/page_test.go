@@ -23,6 +23,7 @@ func statement(t *testing.T, beginning string) string {
 }
 
 func TestPage_ItsStatementsWork(t *testing.T) {
+	t.Parallel()
 	everyDatabase(t, func(t *testing.T, url string) {
 		s := newSite(t, redistest.Start(t), url, sqlstore.Stock{})
 		s.ledger.set("1001", 9)

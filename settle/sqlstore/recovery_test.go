@@ -169,15 +169,18 @@ func rejectsOlderRedis(s *site) {
 	s.drain(sku)
 	before, _, _ := s.store.Cursor(s.Context(), sku)
 	forget()
-	if err := s.settler.Drain(s.Context(), sku); !errors.Is(err, settle.ErrBehind) {
-		s.Errorf("an older epoch: %v", err)
+	for range 5 { // sluice stock recover SKU --from settle waits while a settler has something left to tell
+		if err := s.settler.Drain(s.Context(), sku); !errors.Is(err, settle.ErrBehind) {
+			s.Errorf("an older epoch: %v", err)
+		}
 	}
 	if after, _, _ := s.store.Cursor(s.Context(), sku); after != before {
 		s.Errorf("the cursor is %+v, and was %+v", after, before)
 	}
 	s.ledger.forget()
-	if state := s.ledger.state(sku); state != "frozen" {
-		s.Errorf("the SKU is %s, and may have units that are sold: want frozen", state)
+	if stock, _, err := s.ledger.store.ReadStock(s.Context(), sku); stock.State != "frozen" || stock.Untold != 0 {
+		s.Errorf("the SKU is %s, and may have units that are sold; %d have something to tell, %v: want frozen, 0", stock.State,
+			stock.Untold, err)
 	}
 	s.ledger.open(sku) // the settler tells what was lost then
 	s.recovers(sku, 2)

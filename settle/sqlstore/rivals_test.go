@@ -36,6 +36,7 @@ func (r *rivalDatabase) Orders(ctx context.Context, sku string, born int64, see 
 }
 
 func TestSettler_WhatAnotherOneHasSettledIsNotLost(t *testing.T) {
+	t.Parallel()
 	for name, trimmed := range map[string]bool{"its cursor is old": false, "the stream has a hole": true} {
 		t.Run(name, func(t *testing.T) {
 			url := "sqlite:" + filepath.Join(t.TempDir(), "settle.db")

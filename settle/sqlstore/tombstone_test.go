@@ -26,6 +26,7 @@ func (s *site) instance() *testLedger {
 // An order of two units is sold, and settled so. It is given back by another instance, which leaves after Redis has lost
 // both: that leaves a tombstone. The database still says what was given back, and by whom it was bought.
 func TestSettle_RowOfAnOrderThatIsATombstoneKeepsItsUnitsAndItsBuyer(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
 	const sku = "tomb"
 	a, b := s.instance(), s.instance()

@@ -15,6 +15,7 @@ import (
 
 // Two settlers verify while orders are sold, refunded and given back: what is on its way is no difference.
 func TestVerify_FindsNothingWhereNothingIsWrong(t *testing.T) {
+	t.Parallel()
 	everyDatabase(t, func(t *testing.T, url string) {
 		server := redistest.Start(t)
 		s := newSite(t, server, url, sqlstore.Stock{})

@@ -286,6 +286,7 @@ func solvesStock(t *testing.T, server *redistest.Server, url string) {
 }
 
 func TestVerify_Repairs(t *testing.T) {
+	t.Parallel()
 	everyDatabase(t, func(t *testing.T, url string) {
 		server := redistest.Start(t)
 		for name, rule := range map[string]func(*site){
@@ -307,6 +308,7 @@ func TestVerify_Repairs(t *testing.T) {
 
 // A running settler verifies by itself, and tells by its metrics what it has found.
 func TestVerify_RunsByItself(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
 	s.ledger.set("edited", 9)
 	s.ledger.buy("edited", 0, 2)
@@ -348,6 +350,7 @@ func TestVerify_RunsByItself(t *testing.T) {
 // A settler that is stopped after it has told a ledger what it had lost leaves it frozen. The next one opens it,
 // however seldom it verifies: until then the SKU sells nothing.
 func TestVerify_FrozenLedgerDoesNotWaitForTheFirstPass(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
 	const sku = "frozen"
 	s.ledger.set(sku, 3)
