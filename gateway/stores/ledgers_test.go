@@ -190,8 +190,8 @@ func TestLedgers_ReleaseOfANamedSKULeavesATombstone(t *testing.T) {
 	})
 }
 
-// A frozen ledger may have lost an order that an instance tells later. The shop that cancels it meanwhile is not told that
-// there is none: it would not say so again.
+// A frozen ledger may have lost an order that an instance tells later. The shop that cancels it meanwhile is not told
+// that there is none: it would not say so again.
 func TestLedgers_FrozenLedgerDoesNotSayThatThereIsNoOrder(t *testing.T) {
 	everyStore(t, func(t *testing.T, s *ledger.Store) {
 		k := storetest.NewAPI(t, s, 0)

@@ -116,8 +116,8 @@ func (o *Report) checkRooms(c *config.Config) {
 				name, r.Room)
 		}
 		if r.Room != "" && strings.Contains(r.User, "$jwt_") && c.Auth.JWTFrom == "$http_authorization" {
-			o.Info("room", "%s: a browser that follows a link sends no Authorization, so the page of room %q asks it to sign in; "+
-				"for pages let auth.jwt_from name a cookie", c.At(fmt.Sprintf("route[%d].user", i+1)), r.Room)
+			o.Info("room", "%s: a browser that follows a link sends no Authorization, so the page of room %q asks it to "+
+				"sign in; for pages let auth.jwt_from name a cookie", c.At(fmt.Sprintf("route[%d].user", i+1)), r.Room)
 		}
 	}
 }

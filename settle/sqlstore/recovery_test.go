@@ -179,8 +179,8 @@ func rejectsOlderRedis(s *site) {
 	}
 	s.ledger.forget()
 	if stock, _, err := s.ledger.store.ReadStock(s.Context(), sku); stock.State != "frozen" || stock.Untold != 0 {
-		s.Errorf("the SKU is %s, and may have units that are sold; %d have something to tell, %v: want frozen, 0", stock.State,
-			stock.Untold, err)
+		s.Errorf("the SKU is %s, and may have units that are sold; %d have something to tell, %v: want frozen, 0",
+			stock.State, stock.Untold, err)
 	}
 	s.ledger.open(sku) // the settler tells what was lost then
 	s.recovers(sku, 2)
