@@ -86,16 +86,18 @@ func MariaDB(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{t: t, account: "mysql", address: testkit.FreeAddress(t)}
 	server, dir := os.Getenv("SLUICE_MYSQLD"), s.folder()
+	temporary := "--tmpdir=" + s.folder() // a server that starts removes the temporary tables of all others in /tmp
 	if server != "" {
 		need(t, server)
-		s.once(server, "--no-defaults", "--initialize-insecure", "--datadir="+dir)
+		s.once(server, "--no-defaults", "--initialize-insecure", "--datadir="+dir, temporary)
 	} else {
 		install, _ := exec.LookPath("mariadb-install-db")
 		if server, _ = exec.LookPath("mariadbd"); server == "" {
 			server = "/usr/sbin/mariadbd"
 		}
 		need(t, install, server)
-		s.once(install, "--no-defaults", "--datadir="+dir, "--auth-root-authentication-method=normal", "--skip-test-db")
+		s.once(install, "--no-defaults", "--datadir="+dir, temporary, "--auth-root-authentication-method=normal",
+			"--skip-test-db")
 	}
 	host, port, _ := net.SplitHostPort(s.address)
 	script := filepath.Join(filepath.Dir(dir), "init.sql")
@@ -104,7 +106,7 @@ func MariaDB(t testing.TB) *Server {
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.command = []string{server, "--no-defaults", "--datadir=" + dir, "--bind-address=" + host, "--port=" + port,
+	s.command = []string{server, "--no-defaults", "--datadir=" + dir, temporary, "--bind-address=" + host, "--port=" + port,
 		"--socket=" + filepath.Join(dir, "sock"), "--pid-file=" + filepath.Join(dir, "pid"), "--skip-name-resolve",
 		"--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=32M", "--secure-file-priv=" + dir}
 	s.URL = "mysql://sluice@" + s.address + "/sluice"
