@@ -106,9 +106,10 @@ func MariaDB(t testing.TB) *Server {
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.command = []string{server, "--no-defaults", "--datadir=" + dir, temporary, "--bind-address=" + host, "--port=" + port,
-		"--socket=" + filepath.Join(dir, "sock"), "--pid-file=" + filepath.Join(dir, "pid"), "--skip-name-resolve",
-		"--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=32M", "--secure-file-priv=" + dir}
+	s.command = []string{server, "--no-defaults", "--datadir=" + dir, temporary, "--bind-address=" + host,
+		"--port=" + port, "--socket=" + filepath.Join(dir, "sock"), "--pid-file=" + filepath.Join(dir, "pid"),
+		"--skip-name-resolve", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=32M",
+		"--secure-file-priv=" + dir}
 	s.URL = "mysql://sluice@" + s.address + "/sluice"
 	s.command = append(s.command, "--init-file="+script)
 	s.run()
