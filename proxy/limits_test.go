@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -95,12 +94,6 @@ type countedSlots struct {
 }
 
 func (s countedSlots) Release(time.Duration) { *s.released++ }
-
-// fullFor are connection limits that reject every connection.
-type fullFor reject.Reason
-
-func (f fullFor) Open(netip.Addr, bool) reject.Reason { return reject.Reason(f) }
-func (f fullFor) Close(netip.Addr, bool)              {}
 
 func TestMaxRequests_ConnectionEndsWithItsLastRequest(t *testing.T) {
 	o := options(&recorder{})
