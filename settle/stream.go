@@ -37,6 +37,8 @@ type Ledger struct {
 	archived bool // it began when the one before was archived
 
 	remade bool // an operator makes it again, and decides about reservations of before
+
+	server string // that the instances trust: another one may have lost its last changes
 }
 
 // continuing is l as the ledger that c is the cursor of, where l goes on with it.
@@ -107,7 +109,7 @@ func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
 		replies := make([]*redis.SliceCmd, len(which))
 		for i, k := range which {
 			replies[i] = pipe.HMGet(ctx, keys[k], "epoch", "ver", "born", "total", "held", "sold", "limit", "archived",
-				"state", homeField, "paid")
+				"state", homeField, "paid", "run")
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
@@ -131,13 +133,14 @@ func ledgerOf(values []any) (l Ledger) {
 			*to, _ = strconv.ParseInt(text, 10, 64)
 		}
 	}
-	if len(values) == 11 {
+	if len(values) == 12 {
 		l.State, _ = values[8].(string)
 		mark, _ := values[9].(string)
 		moves, home, _ := strings.Cut(mark, " ")
 		l.moves, _ = strconv.ParseInt(moves, 10, 64)
 		l.Home = home
 		l.paid = values[10] == "1"
+		l.server, _ = values[11].(string)
 	}
 	l.archived = archived > l.Born
 	l.Born = max(l.Born, archived)

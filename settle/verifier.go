@@ -56,6 +56,7 @@ func (e Explanation) explains(row, r Record, ok bool) bool {
 // look is what a settler remembers of the SKU that it has verified.
 type look struct {
 	at          Position // zero = it is to be verified
+	server      string
 	when        time.Time
 	suspect     bool            // the last look has found a difference: a second look must show it too
 	repairs     int             // one after another
@@ -105,8 +106,9 @@ func (s *Settler) verifyAll(ctx context.Context) {
 	}
 }
 
-// due are the SKUs that are settled here, and that have moved since they were verified, or were verified long ago; of
-// these only the frozen ones, or all.
+// due are the SKUs that are settled here, and that have moved or gone to another server since they were verified, or
+// were verified long ago; of these only the frozen ones, or all. A server that takes over may have lost what came after
+// the last look, and stands where it was looked at.
 func (s *Settler) due(ctx context.Context, onlyFrozen bool) (due []string, err error) {
 	skus, _, err := s.stream.SKUs(ctx)
 	for len(skus) > 0 && err == nil {
@@ -124,7 +126,8 @@ func (s *Settler) due(ctx context.Context, onlyFrozen bool) (due []string, err e
 			if onlyFrozen && ledgers[i].State != frozen {
 				continue
 			}
-			if k := s.look(sku); k.at != ledgers[i].Position || s.now().Sub(k.when) >= unmovedEvery*s.o.Verify {
+			k, old := s.look(sku), unmovedEvery*s.o.Verify
+			if k.at != ledgers[i].Position || k.server != ledgers[i].server || s.now().Sub(k.when) >= old {
 				due = append(due, sku)
 			}
 		}
@@ -201,7 +204,7 @@ func (s *Settler) VerifySKU(ctx context.Context, sku string) (again bool, err er
 	}
 	waits, err := s.conclude(ctx, k, c, e)
 	if err == nil && !waits && !e.Open { // else each pass looks whether it is put right
-		k.at, k.when = c.At, s.now()
+		k.at, k.server, k.when = c.At, c.ledger.server, s.now()
 	}
 	return false, err
 }

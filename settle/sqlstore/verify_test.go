@@ -306,6 +306,21 @@ func TestVerify_Repairs(t *testing.T) {
 	})
 }
 
+// metrics reads the metrics of a settler by name.
+func (s *site) metrics(of *settle.Settler) func(name string) float64 {
+	all := prometheus.NewRegistry()
+	all.MustRegister(of)
+	return func(name string) float64 {
+		for _, f := range must(all.Gather())(s.T) {
+			if f.GetName() == name {
+				return f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		s.Fatalf("there is no metric %s", name)
+		return 0
+	}
+}
+
 // A running settler verifies by itself, and tells by its metrics what it has found.
 func TestVerify_RunsByItself(t *testing.T) {
 	t.Parallel()
@@ -322,19 +337,8 @@ func TestVerify_RunsByItself(t *testing.T) {
 	running := must(settle.New(s.stream, s.store, settle.Options{
 		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Auditor: s.store, Verify: 500 * time.Millisecond,
 	}))(t)
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(running)
 	s.runs(running)
-	value := func(name string) (v float64) {
-		families := must(metrics.Gather())(t)
-		for _, f := range families {
-			if f.GetName() == name {
-				return f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue()
-			}
-		}
-		t.Fatalf("there is no metric %s", name)
-		return 0
-	}
+	value := s.metrics(running)
 	s.until("one row is repaired, and one order differs", func() bool {
 		return value("sluice_settler_verified_timestamp_seconds") > 0 && value("sluice_settler_repairs_total") == 1 &&
 			value("sluice_settler_differing_orders") == 1 && value("sluice_settler_unverified_skus") == 0
@@ -379,4 +383,32 @@ func TestVerify_FrozenLedgerDoesNotWaitForTheFirstPass(t *testing.T) {
 	if n := next.Stats().Repairs; n != 0 {
 		t.Errorf("%d SKUs were repaired: only frozen ones are verified at the start", n)
 	}
+}
+
+// A server that takes over without the refund that came last stands where the settler has looked before. The settler
+// looks again, since the server is another one: else the unit would stay sold for sixty looks.
+func TestVerify_LooksAgainAfterAFailOver(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
+	const sku = "took-over"
+	s.ledger.set(sku, 3)
+	s.ledger.buy(sku, 0, 1)
+	s.drain(sku)
+	s.ledger.store.Settle = 0 // a ledger that was told opens at once
+	running := must(settle.New(s.stream, s.store, settle.Options{
+		Batch: 7, Ledger: s.ledger, Log: slog.New(slog.DiscardHandler), Auditor: s.store, Verify: time.Second,
+	}))(t)
+	s.runs(running)
+	value := s.metrics(running)
+	s.until("the SKU was looked at", func() bool { return value("sluice_settler_verified_timestamp_seconds") > 0 })
+	s.cancels(sku, sku+"-0")
+	due := must(s.store.Due(t.Context(), 1))(t)
+	_ = must(s.store.GiveBack(t.Context(), due[0]))(t)
+	if err := s.store.Done(t.Context(), due[0], "refunded"); err != nil { // and Redis has lost it
+		t.Fatal(err)
+	}
+	s.redis.Client.HSet(t.Context(), "sluice:shop:{"+sku+"}:s", "run", "another")
+	s.until("the ledger has the order as refunded", func() bool {
+		return must(s.stream.Records(t.Context(), sku))(t)[sku+"-0"].Status == 'R'
+	})
 }
