@@ -9,7 +9,8 @@ local stock = load()
 if not stock then
 	return false
 end
-if redis.call('HEXISTS', S, 'archived') == 1 and stock.total == 0 and stock.state == 'ended' and redis.call('EXISTS', R) == 0 then
+if redis.call('HEXISTS', S, 'archived') == 1 and stock.total == 0 and stock.state == 'ended' and
+	redis.call('EXISTS', R) == 0 then
 	return whole(stock, 1)
 end
 if stock.epoch ~= tonumber(ARGV[2]) or stock.ver ~= tonumber(ARGV[3]) then

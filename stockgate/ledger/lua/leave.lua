@@ -1,5 +1,5 @@
--- leave takes the caller's mark away, when it has found what it has seen: no instance waits for it any more. A caller that
--- has not heard of the stock's epoch keeps its mark: it may know what the stock has lost, and tells that first.
+-- leave takes the caller's mark away, when it has found what it has seen: no instance waits for it any more. A caller
+-- that has not heard of the stock's epoch keeps its mark: it may know what the stock has lost, and tells that first.
 -- ARGV: events
 
 local stock = load()

@@ -22,8 +22,8 @@
 --
 -- Who freezes calls the roll of the instances that may know of orders that are gone: rc:<instance> is phase|at, how
 -- far it has told what it knows (recover.lua), and the time of its last call that is still known here. was is the state
--- to go back to once all have told; frozen there means that an operator alone may open it. since is when it froze, upto epoch|ver of
--- what was there when it was open last.
+-- to go back to once all have told; frozen there means that an operator alone may open it. since is when it froze, upto
+-- epoch|ver of what was there when it was open last.
 --
 -- born is the first epoch of a ledger. A caller that has seen an epoch before it knows that another ledger vanished,
 -- whose orders this one may lack: it freezes until an operator has adopted them. In a ledger that was made again in
@@ -33,7 +33,8 @@
 -- mark, so that a database that is away holds up no SKU: it is on the roll only where it has found that settled orders
 -- are gone.
 
--- The last arguments of every call but one. No instance: a visitor, who leaves no mark, sees nothing missing, decides no doubt.
+-- The last arguments of every call but one. No instance: a visitor, who leaves no mark, sees nothing missing, decides
+-- no doubt.
 local WHO, SEQ, ANSWERED, EPOCH, VER, SALE, RUN, LOST = unpack(ARGV, #ARGV - 8, #ARGV - 1)
 
 local FRESH, PATIENCE, LONG = 60000, 60000, 3600000 -- ms
@@ -110,16 +111,17 @@ local function seen(stock, reached, run)
 	if reached < answered or run and reached < -answered then return 'mark' end
 end
 
--- ask puts an instance on the roll. One that has not told all since the stock froze must know what it did since the call
--- that was known then: what it could not vouch for is still missing.
+-- ask puts an instance on the roll. One that has not told all since the stock froze must know what it did since the
+-- call that was known then: what it could not vouch for is still missing.
 local function ask(stock, name, at)
-	local before = stock.was_state == 'frozen' and string.match(redis.call('HGET', S, 'rc:' .. name) or '', '^[01]|(%d+)$')
+	local told = stock.was_state == 'frozen' and redis.call('HGET', S, 'rc:' .. name) or ''
+	local before = string.match(told, '^[01]|(%d+)$')
 	note(stock, 'rc:' .. name, '0|' .. (before or digits(at)))
 end
 
--- roll notes who must tell what it knows: whoever called as lately as the others, or is waited for. A stock that freezes
--- again waits on for those who have told nothing since it froze; by the clock alone they may look as if they were gone
--- for long. Who else was asked the last time and is not now is nobody's concern any more.
+-- roll notes who must tell what it knows: those who called as lately as the others, or are waited for. A stock that
+-- freezes again waits on for those who have told nothing since it froze; by the clock alone they may look as if they
+-- were gone for long. Who else was asked the last time and is not now is nobody's concern any more.
 local function roll(stock)
 	local all, newest, verifying = redis.call('HGETALL', S), 0, string.match(stock.doubt or '', '^(.*)|%d+$') == RUN
 	local jump = stock.jump
@@ -160,9 +162,9 @@ local function outrun(stock)
 	return true
 end
 
--- freeze closes the stock for a reason, as a version of its own, in an epoch of its own: whatever was said before counts
--- no more. Where the caller has seen a later epoch, there is a later ledger on another server: that one this must
--- not outrun, so the epoch stays, and later is what an operator who opens this one must begin behind.
+-- freeze closes the stock for a reason, as a version of its own, in an epoch of its own: whatever was said before
+-- counts no more. Where the caller has seen a later epoch, there is a later ledger on another server: that one this
+-- must not outrun, so the epoch stays, and later is what an operator who opens this one must begin behind.
 local function freeze(stock, why)
 	local older, by_hand = stock.epoch < tonumber(EPOCH), outrun(stock)
 	if why == 'missing' or stock.was_state == 'frozen' and stock.why == 'operator' then
@@ -271,8 +273,8 @@ end
 -- lazily reads what orders hardly ever need of the stock, all of it when some of it is first asked for.
 local lazily = {__index = function(stock, name)
 	local v = redis.call('HMGET', S, 'why', 'doubt', 'rc:' .. WHO, 'born', 'later', 'paid', 'jump', 'base')
-	local read = {why = v[1] or '', doubt = v[2], roll = v[3], born = tonumber(v[4] or 0), later = v[5] or '0', paid = v[6] == '1',
-		jump = v[7] or '', base = tonumber(v[8] or stock.ver)}
+	local read = {why = v[1] or '', doubt = v[2], roll = v[3], born = tonumber(v[4] or 0), later = v[5] or '0',
+		paid = v[6] == '1', jump = v[7] or '', base = tonumber(v[8] or stock.ver)}
 	for field, value in pairs(read) do
 		if rawget(stock, field) == nil then stock[field] = value end
 	end

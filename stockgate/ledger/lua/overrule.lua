@@ -3,8 +3,8 @@
 -- Reply: false without a ledger, else all numbers, of which done is 1 when it is overruled under this number now, or
 -- ended; then the state before.
 --
--- over of S is number|state-before: the highest number that came here, and what the SKU is again after it; nothing stands
--- behind the bar when that has ended, or an operator has said otherwise (set_state.lua). So each number begins
+-- over of S is number|state-before: the highest number that came here, and what the SKU is again after it; nothing
+-- stands behind the bar when that has ended, or an operator has said otherwise (set_state.lua). So each number begins
 -- once and ends once, in whichever order its calls arrive and however often. Who overrules what is overruled already
 -- keeps the state before. A later number has taken the place of the one before it: its end is the end of both.
 

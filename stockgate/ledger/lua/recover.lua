@@ -1,6 +1,7 @@
 -- recover puts back what one instance knows of orders that the ledger may have lost, and opens a frozen ledger once
 -- everybody on the roll has told all.
--- ARGV: events, now, keep, phase (0 = more follows), the epoch in which the caller has told so far (0 = any), settle (ms), n,
+-- ARGV: events, now, keep, phase (0 = more follows), the epoch in which the caller has told so far (0 = any), settle
+-- (ms), n,
 --   n serials, n users, n quantities, n states, n times, n epochs in which they were made, n epochs and n versions in
 --   which that was done
 -- Reply: false without a ledger, else all numbers, of which done is 1 when it was opened now; the time of the caller's
@@ -8,8 +9,8 @@
 --
 -- A state is what the caller knows: H held, C sold, X released, R refunded, A adopted. In lower case it knows that
 -- alone, and not the order: then only what is there is changed, and r leaves a tombstone of no units where nothing is.
--- Who tells the order later does not put it back as sold; the tombstone is of its units and user then. What comes again changes nothing. Orders of a ledger
--- before this one, and those that were archived, are passed over.
+-- Who tells the order later does not put it back as sold; the tombstone is of its units and user then. What comes again
+-- changes nothing. Orders of a ledger before this one, and those that were archived, are passed over.
 
 local keep, phase, told_in = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local settle, n = tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -21,8 +22,8 @@ end
 -- What was told before the stock froze again, by this call or by another's, may be gone: nothing is told in this epoch.
 if stock.froze or told_in > 0 and told_in < stock.epoch then phase = 0 end
 
--- upto is what was there when the stock froze. What a record without a version says was done by then; in an open stock it
--- may have been done since, and is later than whatever was adopted before.
+-- upto is what was there when the stock froze. What a record without a version says was done by then; in an open stock
+-- it may have been done since, and is later than whatever was adopted before.
 local upto = string.match(redis.call('HGET', S, 'upto') or '', '^%d+|%d+$') or '0|0'
 if stock.state ~= 'frozen' then upto = '999999999999999|0' end
 
@@ -37,15 +38,15 @@ local function later(a, b)
 	return epoch > epoch2 or epoch == epoch2 and ver > ver2
 end
 
--- merge is what a record in a state becomes when a witness tells another state of the order; nothing when it stays as it
--- is. It is Merge, and has the same table of cases (mergeCases).
+-- merge is what a record in a state becomes when a witness tells another state of the order; nothing when it stays as
+-- it is. It is Merge, and has the same table of cases (mergeCases).
 --
 -- What is final wins, never what is newest: none < held < sold < refunded, held < released. A sold order that is told
 -- released stays sold, and a released one that is told sold stays released.
--- An operator alone, who has seen the books of the shop, says that an order exists although it was given back: he adopts
--- it. From then on it is another order, so to speak: an adoption and a give-back of one order are of the version in
--- which the ledger did them, and the later one wins; of one version the give-back. So a give-back of before frees no unit
--- of an adopted order, and an adoption of before does not turn back a later give-back.
+-- An operator alone, who has seen the books of the shop, says that an order exists although it was given back: he
+-- adopts it. From then on it is another order, so to speak: an adoption and a give-back of one order are of the version
+-- in which the ledger did them, and the later one wins; of one version the give-back. So a give-back of before frees no
+-- unit of an adopted order, and an adoption of before does not turn back a later give-back.
 local function merge(there, at, said, done)
 	if there == 'none' then return said == 'A' and 'C' or said end
 	if there == 'H' then return said == 'A' and 'C' or said ~= 'H' and said or nil end

@@ -1,7 +1,7 @@
 -- slots gives back and takes places among the orders that the upstream has at once, of all SKUs. Its keys are those of
 -- a SKU that cannot be: W has token -> Unix ms when it counts no more, and S has pause, until when no instance gets a
--- place, lasts, for how long that was asked for, next, when the next order may begin by the rate, and longest, the longest
--- that a token counts for any instance, which counts itself until till. All times are of Redis' clock, in ms.
+-- place, lasts, for how long that was asked for, next, when the next order may begin by the rate, and longest, the
+-- longest that a token counts for any instance, which counts itself until till. All times are of Redis' clock, in ms.
 -- ARGV: events, limit, orders a second (0 = no limit), for how long a token counts, pause, unused, for how long any
 --   token counts at most, n, n tokens that are given back, then tokens that are asked for
 -- Reply: how many of these are granted.

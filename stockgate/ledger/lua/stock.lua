@@ -6,11 +6,12 @@
 
 -- The keys, all of them sluice:name:{sku}:... in one slot; none of them ever expires:
 --   S  hash    total held sold state epoch limit ver opens closes,
---              and added, which add.lua explains; born, the epoch of a new ledger; archived, the epoch since which archive.lua
---              has no order of before; sale, which sale of the SKU this is: the epoch in which it began, none in the
---              first one. Instances derive serials from it, so what is reserved in an epoch is of one sale; over, which
---              overrule.lua explains; paid = 1 while it is the settlers' word that it has ended, see set_state.lua; why run
---              doubt base was since upto later jump, a mark m:<instance> for each, and rc:<instance>, see mark.lua
+--              and added, which add.lua explains; born, the epoch of a new ledger; archived, the epoch since which
+--              archive.lua has no order of before; sale, which sale of the SKU this is: the epoch in which it began,
+--              none in the first one. Instances derive serials from it, so what is reserved in an epoch is of one sale;
+--              over, which overrule.lua explains; paid = 1 while it is the settlers' word that it has ended, see
+--              set_state.lua; why run doubt base was since upto later jump, a mark m:<instance> for each, and
+--              rc:<instance>, see mark.lua
 --   R  hash    serial -> record
 --   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field
 --   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when it may be forgotten
@@ -90,8 +91,8 @@ end
 -- A record is state|quantity|time|user, all of them strings. The user comes last and may hold any byte. H is held until
 -- the time, C sold (time 0), X released and R refunded: tombstones, kept until the time. The quantity of a line of
 -- a cart is units/cart; ? is the cart of an order that was told without its other lines. ?epoch-ver says since which
--- version the record is so by a word from outside: an order that was adopted, or one that was given back while the stock
--- was frozen. recover.lua compares them.
+-- version the record is so by a word from outside: an order that was adopted, or one that was given back while the
+-- stock was frozen. recover.lua compares them.
 local function encode(state, quantity, time, user)
 	return state .. '|' .. quantity .. '|' .. time .. '|' .. user
 end
@@ -143,14 +144,13 @@ local function put(c, serial, record)
 end
 
 -- tell publishes a change after which somebody who was refused may buy, or nobody may: units that came back while few
--- were free, other hours, and another state. Nothing hangs on it: where Redis refuses to publish, the change stands. In a cluster a
--- classic PUBLISH, unlike a sharded one, reaches the subscribers of every node.
+-- were free, other hours, and another state. Nothing hangs on it: where Redis refuses to publish, the change stands. In
+-- a cluster a classic PUBLISH, unlike a sharded one, reaches the subscribers of every node.
 local SCARCE = 256
 local function tell(stock, op)
 	local free, state = stock.total - stock.held - stock.sold, stock.state == 'verifying' and 'on' or stock.state
-	if op ~= 'hours' and state == stock.was_state and stock.was_free and (free <= stock.was_free or stock.was_free >= SCARCE) then
-		return
-	end
+	local was = stock.was_free
+	if op ~= 'hours' and state == stock.was_state and was and (free <= was or was >= SCARCE) then return end
 	local words = hint(stock)
 	for i, word in ipairs(words) do
 		if type(word) == 'number' then words[i] = string.format('%.0f', word) end

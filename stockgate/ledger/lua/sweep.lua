@@ -1,7 +1,8 @@
 -- sweep leases overdue holds and forgets tombstones whose time has come. It releases nothing, so that neither the
 -- numbers nor the version change.
 -- ARGV: events, now, lease, the most holds, so many more are looked at
--- Reply: 1 when more is due than was done, else 0; then serial, record, ... of the holds. Nothing when nothing is due, and without a ledger.
+-- Reply: 1 when more is due than was done, else 0; then serial, record, ... of the holds. Nothing when nothing is due,
+-- and without a ledger.
 
 local now, lease, most, more = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local stock = load()
