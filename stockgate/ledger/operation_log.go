@@ -218,12 +218,15 @@ func (e *entry) intend(op Op, it Item) {
 	}
 }
 
-// corrects notes what the ledger says of one order.
+// corrects notes what the ledger says of one order. Answers overtake each other: one of an older version than that of
+// what was done last tells nothing of it.
 func (j *OperationLog) corrects(sku string, c *change, i *item) {
-	e, done := j.find(sku, string(i.Serial)), Done(i.Answer)
-	switch {
-	case e == nil:
+	e, done, at := j.find(sku, string(i.Serial)), Done(i.Answer), StockVersion{Epoch: c.Epoch, Ver: c.Ver}
+	if e == nil || e.done.Ver != MaxNumber && at.Older(e.done) {
 		return
+	}
+	was := e.status
+	switch {
 	case done == WasReleased && e.status == StatusRefunded && c.Op != Refund: // so it was
 	case done == WasReleased:
 		e.status, e.adopted = StatusReleased, false
@@ -241,7 +244,11 @@ func (j *OperationLog) corrects(sku string, c *change, i *item) {
 	case c.Op == Confirm && e.status.Final():
 		e.status, e.adopted = StatusSold, true // by another instance: to this one's knowledge it was given back
 	}
-	e.done = StockVersion{Epoch: c.Epoch, Ver: c.Ver}
+	e.done = at
+	if e.status != was {
+		j.changes++
+		e.changed, e.change = c.Made, j.changes
+	}
 	if e.epoch == 0 { // this instance had not seen the ledger before
 		e.epoch = c.Epoch
 	}

@@ -117,3 +117,20 @@ func TestOperationLog_GiveBackOutlivesAConfirmationOfALedgerThatIsToBeTold(t *te
 		}
 	}
 }
+
+// A confirmation is answered after the refund that came behind it. The order stays given back: the confirmation is of
+// an older version, and no operator has adopted the order since.
+func TestOperationLog_AnOlderAnswerOvertakenByAnotherChangesNothing(t *testing.T) {
+	for _, late := range []Done{Changed, Already, WasSold} {
+		j := newOperationLog(4)
+		items := []Item{{Serial: "s", User: "ann", Quantity: 2}}
+		j.Reserved("1001", Answer{Epoch: 1, Ver: 10}, 9, items, []Code{Held})
+		j.Intends("1001", 1, Confirm, items)
+		j.Intends("1001", 1, Refund, items)
+		j.Corrects("1001", Answer{Epoch: 1, Ver: 12}, false, Refund, items, []Done{Changed})
+		j.Corrects("1001", Answer{Epoch: 1, Ver: 11}, false, Confirm, items, []Done{late})
+		if got := notes(j)["s"]; got != "R" {
+			t.Errorf("after the refund the answer %d comes: %q, want R", late, got)
+		}
+	}
+}
