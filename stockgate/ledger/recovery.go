@@ -151,8 +151,8 @@ func (p progress) as(phase int) progress {
 
 // toldFrom is since when an order must have changed to be told, Unix ms. What this instance did longer ago may have
 // been given back elsewhere since, and the ledger may have forgotten that, as it does when keep is over: it must not
-// come back. No tail that is lost is as old. The clocks of instances may differ by the 24th part of that, an hour of a
-// day.
+// come back. An instance that returns only then vouches for nothing. The clocks of instances may differ by the 24th
+// part of keep, an hour of a day.
 func toldFrom(now, keep int64) int64 { return now - (keep-now)/24*23 }
 
 // dismiss ends a progress that is for a frozen ledger alone, where the ledger is open.
@@ -171,14 +171,19 @@ func (r *Recovery) dismiss(ctx context.Context, sku string, now, keep int64, at 
 }
 
 // tellRest tells what is left to be told. here is when this instance last called what is left of the ledger; a journal
-// that does not reach back so far can tell, but not vouch that it was all.
+// that does not reach back so far, or whose orders of since then are too old to be told, can tell, but not vouch that it
+// was all.
 func (r *Recovery) tellRest(ctx context.Context, sku string, now, keep, here int64,
 	at *progress) (s Result, err error) {
-	from := toldFrom(now, keep)
+	from, old := toldFrom(now, keep), false
 	all, changes := r.Log.entriesOf(sku, func(e *entry) bool {
-		return e.changed > from && (e.change > at.told || at.phase < 2 && e.bare)
+		if e.changed <= from {
+			old = old || e.changed >= here-clocksDiffer
+			return false
+		}
+		return e.change > at.told || at.phase < 2 && e.bare
 	})
-	at.partial = at.partial || at.phase < 2 && !r.Log.reachesBack(here)
+	at.partial = at.partial || at.phase < 2 && (old || !r.Log.reachesBack(here))
 	phase := 2
 	if at.partial {
 		phase = 1

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -34,12 +35,9 @@ func TestReturn_InstancesThatWereKilledOpenWhatRedisHasLost(t *testing.T) {
 				stores[i].visits.Wait() // the test alone calls from now on
 			}
 		}
-		kill := func() { // nothing is told, and no mark is taken away
+		kill := func() {
 			for _, r := range stores {
-				r.depart()
-				r.visits.Wait()
-				testkit.Check(t, r.link.Close())
-				testkit.Check(t, r.journal.Close(false))
+				killed(t, r)
 			}
 		}
 		open()
@@ -80,4 +78,60 @@ func damagedJournal(dir string) error {
 		err = errors.Join(err, readErr, os.WriteFile(path, text, 0o600))
 	}
 	return err
+}
+
+// An instance is killed, Redis loses its tail, and the SKU waits for that instance. What it tells when it returns is not
+// older than 23 hours: after longer it vouches for nothing, and an operator opens the SKU.
+func TestReturn_AnInstanceThatWasAwayForADayVouchesForNothing(t *testing.T) {
+	t.Parallel()
+	for away, want := range map[time.Duration]State{time.Hour: On, 25 * time.Hour: Frozen} {
+		server := redistest.Start(t)
+		open := func(dir string) *Store {
+			o := optionsFor(server, 2)
+			o.StateDir = dir
+			r := testkit.Must[*Store](t)(NewStore(o))
+			r.Settle = 0
+			r.visits.Wait() // the test alone calls from now on
+			return r
+		}
+		tellsAt := func(r *Store, now time.Time) {
+			testkit.Must[[]Record](t)(r.Sweep(t.Context(), "1001", 1, 2, 1))
+			testkit.Must[Result](t)(r.Recover(t.Context(), "1001", now.UnixMilli(), now.Add(KeepReleased).UnixMilli()))
+		}
+		dir := t.TempDir()
+		a, b := open(t.TempDir()), open(dir)
+		testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 3, 0))
+		takes(t, a, "a")
+		takes(t, b, "b")
+		kept := snapshotOf(t, server, "1001")
+		takes(t, b, "tail")
+		testkit.Want(t, "the shop has it", finishOne(t, b, Confirm, "tail"), Changed)
+		testkit.Must[[]Record](t)(a.Sweep(t.Context(), "1001", 1, 2, 1)) // it sees that version
+		killed(t, b)
+		kept.restore(t, server)
+		for range 3 {
+			tellsAt(a, time.Now())
+		}
+		testkit.Want(t, "while b is away", stockIn(t, a).State, Frozen)
+		b = open(dir)
+		for range 3 {
+			tellsAt(b, time.Now().Add(away))
+			tellsAt(a, time.Now().Add(away))
+		}
+		testkit.Want(t, "after "+away.String(), stockIn(t, a).State, want)
+		if want == On {
+			testkit.Want(t, "the order of the tail", statusOf(t, a, "tail"), "C")
+		}
+		killed(t, a)
+		killed(t, b)
+	}
+}
+
+// killed ends a store: nothing is told, and no mark is taken away.
+func killed(t *testing.T, r *Store) {
+	t.Helper()
+	r.depart()
+	r.visits.Wait()
+	testkit.Check(t, r.link.Close())
+	testkit.Check(t, r.journal.Close(false))
 }
