@@ -64,6 +64,9 @@ type Ledgers interface {
 	// Reservation looks a serial up; ok is false when that SKU does not know it.
 	Reservation(ctx context.Context, sku, serial string) (r Reservation, ok bool, err error)
 
+	// Lacks is an error unless it is certain that sku has no such order.
+	Lacks(ctx context.Context, sku, serial string) error
+
 	// Reservations reads at most limit of those of sku, in no order.
 	Reservations(ctx context.Context, sku string, limit int) ([]Reservation, error)
 

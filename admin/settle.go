@@ -50,13 +50,9 @@ func (a *API) lacking(r *http.Request, op string, skus []string, err error) erro
 		skus, _ = a.Ledgers.SKUs(r.Context(), maxAsked)
 	}
 	for _, sku := range skus {
-		s, fault := a.Ledgers.Stock(r.Context(), sku)
-		if fault != nil || s.Ledger == nil {
-			continue
-		}
-		if state := ledger.State(s.Ledger.State); state == ledger.Frozen || state == ledger.Verifying {
-			return fmt.Errorf("%s %q: %s is %s and does not know it: if the shop has that order, say it again once the SKU is "+
-				"open", op, r.PathValue("serial"), sku, state)
+		if fault := a.Ledgers.Lacks(r.Context(), sku, r.PathValue("serial")); fault != nil {
+			return fmt.Errorf("%s %q: %s does not know it, and may have lost it: if the shop has that order, say it again once "+
+				"the SKU is open: %w", op, r.PathValue("serial"), sku, fault)
 		}
 	}
 	return err

@@ -36,6 +36,15 @@ func (l *Ledgers) Reservation(ctx context.Context, sku, serial string) (admin.Re
 	return l.reservation(sku, r), true, nil
 }
 
+// Lacks implements admin.Ledgers.
+func (l *Ledgers) Lacks(ctx context.Context, sku, serial string) error {
+	found := l.store.FindAll(ctx, []ledger.OrderName{{SKU: sku, Serial: serial}})[0]
+	if found.OK {
+		return errors.New("it is there again")
+	}
+	return found.Err
+}
+
 // notLost is an error, with the way out, if a SKU has no ledger any more: what it does not know may be an order.
 func (l *Ledgers) notLost(ctx context.Context, sku string) error {
 	_, err := l.Stock(ctx, sku)

@@ -198,7 +198,7 @@ func TestLedgers_FrozenLedgerDoesNotSayThatThereIsNoOrder(t *testing.T) {
 		k.Says(200, nil, "POST", "/stock/1001", `{"set": 1}`)
 		k.Says(200, nil, "POST", "/stock/1002", `{"set": 1}`)
 		k.Says(200, storetest.Words("frozen"), "POST", "/stock/1002", `{"state": "frozen"}`)
-		again := storetest.Words("1002 is frozen", "say it again")
+		again := storetest.Words("1002 does not know it", "say it again")
 		for _, op := range []string{"confirm", "refund"} {
 			path := "/reservations/lost/" + op
 			k.Says(502, again, "POST", path, "")
