@@ -47,7 +47,7 @@ func TestRoom_OwnPageIsShownAndReadAgain(t *testing.T) {
 		}
 		return string(text)
 	}
-	wants(t, look(), "Ours: <h1>Please wait in line</h1>", `action="/.sluice/room/rush/join?back=/item"`)
+	wants(t, look(), "Ours: <h1>Please join the line</h1>", `action="/.sluice/room/rush/join?back=/item"`)
 	write("waiting_room.en.html", "New: "+page)
 	write("en.toml", "room_join = \"Welcome\"\n")
 	g.rereads(t)

@@ -5,7 +5,7 @@ import { is, note, pause, play, wrong } from "./stage.mjs";
 
 const phone = { width: 390, height: 844 };
 const words = {
-  en: { join: "Please wait in line", wait: "You are waiting", called: "It is your turn", passed: "You can order now",
+  en: { join: "Please join the line", wait: "You are waiting", called: "It is your turn", passed: "You can order now",
     over: "Sold out", early: "The sale starts in about" },
   "zh-CN": { join: "请排队等候", wait: "您正在排队", called: "轮到您了", passed: "您可以下单了", over: "商品已售罄",
     early: "分钟后开始，开始后叫号" },

@@ -26,7 +26,7 @@ var roomStates = []string{"join", "waiting", "called", "missed", "passed", "over
 // roomTexts are the texts of this page by their keys in a language's file. {n} stands for a number, {time} for a time
 // such as "90 seconds".
 var roomTexts = map[string][numLanguages]string{
-	"room_join":      {"Please wait in line", "请排队等候"},
+	"room_join":      {"Please join the line", "请排队等候"},
 	"room_waiting":   {"You are waiting", "您正在排队"},
 	"room_called":    {"It is your turn", "轮到您了"},
 	"room_missed":    {"You were called and did not come in time", "您错过了叫号"},
