@@ -186,7 +186,7 @@ func (s *Settler) told(ctx context.Context, p *skuCursor) error {
 	if s.o.Ledger == nil || s.o.Target != OrdersTarget {
 		return nil
 	}
-	opened, err := s.o.Ledger.Told(ctx, p.sku)
+	opened, err := s.o.Ledger.Told(ctx, p.sku, p.compared.Epoch)
 	if opened {
 		s.log.Info("settle: the ledger has its orders again: the SKU goes on", "sku", p.sku)
 	}

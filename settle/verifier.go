@@ -195,7 +195,7 @@ func (s *Settler) VerifySKU(ctx context.Context, sku string) (again bool, err er
 	case repairable && (c.lost > 0 || open > 0 && follow && c.ledger.State != frozen):
 		return true, s.repair(ctx, k, c, follow)
 	case c.ledger.State == frozen && c.lost == 0:
-		if again, err = s.tellAgain(ctx, k, sku); err != nil || again || differ > 0 {
+		if again, err = s.tellAgain(ctx, k, c); err != nil || again || differ > 0 {
 			return again, err
 		}
 	}
@@ -210,10 +210,10 @@ func (s *Settler) VerifySKU(ctx context.Context, sku string) (again bool, err er
 }
 
 // tellAgain says that a frozen ledger has all that is settled. It reports whether it is to be said again.
-func (s *Settler) tellAgain(ctx context.Context, k *look, sku string) (bool, error) {
-	opened, err := s.o.Ledger.Told(ctx, sku)
+func (s *Settler) tellAgain(ctx context.Context, k *look, c Comparison) (bool, error) {
+	opened, err := s.o.Ledger.Told(ctx, c.SKU, c.At.Epoch)
 	if opened {
-		s.log.Info("settle: the ledger has its orders again: the SKU goes on", "sku", sku)
+		s.log.Info("settle: the ledger has its orders again: the SKU goes on", "sku", c.SKU)
 	}
 	k.closed = k.closed && !opened
 	return k.closed, err

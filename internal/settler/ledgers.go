@@ -41,8 +41,8 @@ func (l *Ledgers) Outrun(ctx context.Context, sku string, at settle.Position) er
 }
 
 // Told implements settle.ChangeableLedger.
-func (l *Ledgers) Told(ctx context.Context, sku string) (opened bool, err error) {
-	done, err := l.store.ToldSettled(ctx, l.home, sku)
+func (l *Ledgers) Told(ctx context.Context, sku string, epoch int64) (opened bool, err error) {
+	done, err := l.store.ToldSettled(ctx, l.home, sku, epoch)
 	return done.Opened, err
 }
 

@@ -321,11 +321,15 @@ func TestMove_HomeThatDiedBeforeItToldKeepsTheSKUClosed(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), "it is frozen") {
 			t.Fatal(err)
 		}
-		if opened, err := h.ledger.of("two").Told(t.Context(), sku); opened || err != nil {
+		if opened, err := h.ledger.of("two").Told(t.Context(), sku, h.ledger.epoch(sku)); opened || err != nil {
 			t.Fatalf("opened: %v, %v", opened, err)
 		}
 	}
-	if opened, err := h.ledger.of("one").Told(t.Context(), sku); !opened || err != nil {
+	epoch := h.ledger.epoch(sku)
+	if opened, err := h.ledger.of("one").Told(t.Context(), sku, epoch-1); opened || err != nil {
+		t.Errorf("what was compared before it froze has opened it: %v, %v", opened, err)
+	}
+	if opened, err := h.ledger.of("one").Told(t.Context(), sku, epoch); !opened || err != nil {
 		t.Errorf("the home that was waited for has told, and it is %s: %v", h.ledger.state(sku), err)
 	}
 }

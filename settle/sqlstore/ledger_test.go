@@ -136,8 +136,8 @@ func (l *testLedger) Outrun(ctx context.Context, sku string, at settle.Position)
 }
 
 // Told implements settle.ChangeableLedger.
-func (l *testLedger) Told(ctx context.Context, sku string) (opened bool, err error) {
-	done, err := l.store.ToldSettled(ctx, l.home, sku)
+func (l *testLedger) Told(ctx context.Context, sku string, epoch int64) (opened bool, err error) {
+	done, err := l.store.ToldSettled(ctx, l.home, sku, epoch)
 	return done.Opened, err
 }
 

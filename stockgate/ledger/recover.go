@@ -71,28 +71,29 @@ func (r *Store) JoinRecovery(ctx context.Context, home, sku string, at StockVers
 	if at.State == Frozen {
 		claim = Claim{Epoch: at.Epoch - 1} // it was open then
 	}
-	_, err := r.recoverHome(ctx, sku, settlerOf(home, claim), 0)
+	_, err := r.recoverHome(ctx, sku, settlerOf(home, claim), 0, 0)
 	return err
 }
 
 // Outrun closes the ledger for an operator if it is older than a version that was settled.
 func (r *Store) Outrun(ctx context.Context, home, sku string, at StockVersion) error {
-	_, err := r.recoverHome(ctx, sku, settlerOf(home, Claim{Epoch: at.Epoch, Ver: at.Ver}), 0)
+	_, err := r.recoverHome(ctx, sku, settlerOf(home, Claim{Epoch: at.Epoch, Ver: at.Ver}), 0, 0)
 	return err
 }
 
-// ToldSettled says that a frozen ledger has everything that was settled in a home. It is to be called until the SKU is
-// open: the last one who has told opens it.
-func (r *Store) ToldSettled(ctx context.Context, home, sku string) (Result, error) {
-	return r.recoverHome(ctx, sku, settlerOf(home, Claim{}), 2)
+// ToldSettled says that a ledger which is frozen in an epoch has everything that was settled in a home. It is to be
+// called until the SKU is open: the last one who has told opens it.
+func (r *Store) ToldSettled(ctx context.Context, home, sku string, epoch int64) (Result, error) {
+	return r.recoverHome(ctx, sku, settlerOf(home, Claim{}), 2, epoch)
 }
 
-func (r *Store) recoverHome(ctx context.Context, sku string, as *homeClaim, phase int) (s Result, err error) {
+func (r *Store) recoverHome(ctx context.Context, sku string, as *homeClaim, phase int,
+	epoch int64) (s Result, err error) {
 	defer describe(&err, "recover", sku)
 	if err := CheckSKU(sku); err != nil {
 		return s, err
 	}
-	return r.recoverAs(ctx, sku, as, []any{time.Now().UnixMilli(), 0, phase, 0, r.Settle.Milliseconds(), 0})
+	return r.recoverAs(ctx, sku, as, []any{time.Now().UnixMilli(), 0, phase, epoch, r.Settle.Milliseconds(), 0})
 }
 
 // resultOf reads the reply of recover.lua.
