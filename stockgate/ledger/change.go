@@ -57,6 +57,8 @@ var notArchived = map[int64]error{
 	2: errors.New("it has changed since it was compared; try again"),
 	3: errors.New("its sale is not over: end it with sluice stock end, or wait until it closes"),
 	4: errors.New("orders are undecided: wait until the resolver has decided them"),
+	5: errors.New("another Redis server has taken over, and not every gateway has called it since: start those that are " +
+		"down, and try again in a minute"),
 }
 
 // Archive forgets the orders of a sale that is over, where the ledger is still at an epoch and version: the caller has

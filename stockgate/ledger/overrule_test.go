@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 )
 
@@ -137,4 +138,18 @@ func TestOverrule_EndsInAFrozenLedgerToo(t *testing.T) {
 	isState(t, r, "now", Frozen)
 	testkit.Want(t, "what it goes back to",
 		server.Client.HGet(t.Context(), hashOf1001, "was").Val(), string(On))
+}
+
+// A SKU is ended for a while, and archived meanwhile. The next sale opens when an operator says so.
+func TestOverrule_EndsWithItsSale(t *testing.T) {
+	t.Parallel()
+	r, ctx := connect(t, redistest.Start(t), texts()), t.Context()
+	testkit.Must[Stock](t)(r.SetTotal(ctx, testSKU, 2, 0))
+	_, _, _, err := r.Overrule(ctx, testSKU, Ended, 7)
+	testkit.Check(t, err)
+	over := stockIn(t, r)
+	testkit.Check(t, r.Archive(ctx, testSKU, over.Epoch, over.Ver))
+	testkit.Must[Stock](t)(r.SetTotal(ctx, testSKU, 5, 0))
+	reinstated(t, r, 7)
+	isState(t, r, "the next sale", Ended)
 }

@@ -135,3 +135,54 @@ func killed(t *testing.T, r *Store) {
 	testkit.Check(t, r.link.Close())
 	testkit.Check(t, r.journal.Close(false))
 }
+
+// Redis restarts without its tail while an instance is away that sold an order of it. The SKU is archived only when that
+// one has called: the ledger would pass over what it tells.
+func TestReturn_NoSaleIsArchivedBeforeEveryInstanceHasCalled(t *testing.T) {
+	t.Parallel()
+	server, run, dir := redistest.Start(t), "0", t.TempDir()
+	open := func(dir string, visitor bool) *Store {
+		o := optionsFor(server, 2)
+		o.StateDir, o.Visitor = dir, visitor
+		o.Identify = func(context.Context, *redis.Conn) (string, error) { return run, nil }
+		r := testkit.Must[*Store](t)(NewStore(o))
+		r.Settle = 0
+		r.visits.Wait() // the test alone calls from now on
+		return r
+	}
+	a, b := open(t.TempDir(), false), open(dir, false)
+	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 2, 0))
+	takeNow(t, a, "a", "ann")
+	takeNow(t, b, "b", "bob")
+	testkit.Want(t, "b", finishOne(t, b, Refund, "b"), Changed)
+	kept := snapshotOf(t, server, "1001")
+	takeNow(t, b, "tail", "bob")
+	killed(t, b)
+	killed(t, a)
+	kept.restore(t, server)
+	run = "1"
+	a = open(t.TempDir(), false)
+	operator := open("", true)
+	archives := func() error {
+		for range 2 {
+			testkit.Must[[]Record](t)(a.Sweep(t.Context(), "1001", 1, 2, 1))
+		}
+		over := stockIn(t, operator)
+		return operator.Archive(t.Context(), "1001", over.Epoch, over.Ver)
+	}
+	testkit.Must[Stock](t)(operator.SetState(t.Context(), "1001", Ended))
+	if err := archives(); !errors.Is(err, notArchived[5]) {
+		t.Errorf("while an instance is away: %v, want %v", err, notArchived[5])
+	}
+	b = open(dir, false)
+	for range 4 {
+		for _, r := range []*Store{a, b} {
+			testkit.Must[[]Record](t)(r.Sweep(t.Context(), "1001", 1, 2, 1))
+			tells(t, r)
+		}
+	}
+	testkit.Want(t, "the order of the tail", statusOf(t, operator, "tail"), "C")
+	killed(t, a)
+	killed(t, b)
+	testkit.Check(t, operator.Close())
+}

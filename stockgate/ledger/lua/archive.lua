@@ -3,7 +3,8 @@
 -- SKU begins with that epoch.
 -- ARGV: events, epoch and ver of what the caller has
 -- Reply: false without a ledger, else all numbers, and 1 where it is archived, now or before; 2 where it is not at that
--- version; 3 where the sale is not over; 4 where an order is undecided.
+-- version; 3 where the sale is not over; 4 where an order is undecided; 5 where another server has taken over, and an
+-- instance has not called it yet: what that one knows would be passed over.
 
 local stock = load()
 if not stock then
@@ -23,8 +24,13 @@ end
 if stock.held > 0 then
 	return whole(stock, 4)
 end
+if RUN ~= '' and stock.run ~= '' and stock.run ~= RUN and silent(stock, false) > 0 then
+	return whole(stock, 5)
+end
 stock.epoch, stock.state, stock.total, stock.sold = stock.epoch + 1, 'ended', 0, 0
 note(stock, 'archived', digits(stock.epoch))
+local overruled = match(redis.call('HGET', S, 'over') or '', '^%d+')
+if overruled then note(stock, 'over', overruled .. '|') end -- what ends later opens no next sale
 note(stock, 'paid', '0') -- an operator begins the next sale
 stock.paid = false
 begin_sale(stock, stock.epoch)
