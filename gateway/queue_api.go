@@ -119,7 +119,7 @@ func (q *orderQueue) Settle(ctx context.Context, s admin.QueueOutcome) (string, 
 	switch done {
 	case ledger.Changed:
 		return "changed", nil
-	case ledger.Already:
+	case ledger.Already, ledger.WasRefunded:
 		return "already", nil
 	case ledger.TooLate:
 		return "too_late", nil

@@ -67,10 +67,9 @@ func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bo
 	// Versions have no holes. If all entries are newer than the cursor's, the others were only trimmed.
 	wentBack := !intact && p.cursor != nil && min(oldest, l.Ver) <= p.cursor.Ver
 	b.intact = !wentBack && !l.remade
-	forgotten := s.forgotten()
 	for _, row := range rows {
 		r, ok := b.records[row.Serial]
-		lost := isLost(row, r, ok, !b.intact, forgotten)
+		lost := isLost(row, r, ok, !b.intact)
 		switch {
 		case row.Status == ledger.StatusHeld && !ok && b.intact:
 			b.unknown = append(b.unknown, row)
@@ -88,11 +87,10 @@ func (s *Settler) compare(ctx context.Context, p *skuCursor, l Ledger, intact bo
 
 // isLost reports whether the ledger, which has r if ok, must be told what the database has of an order: where merging
 // both makes another record than the ledger's. incomplete says that the ledger has lost something: then it must be told
-// of what it does not know at all, too, so that no instance tells the order as sold after that. What was refunded before
-// forgotten, Unix ms, the ledger may have forgotten, and have the serial for another order.
-func isLost(row, r Record, ok, incomplete bool, forgotten int64) bool {
+// of what it does not know at all, too, so that no instance tells the order as sold after that.
+func isLost(row, r Record, ok, incomplete bool) bool {
 	switch {
-	case row.Status == ledger.StatusRefunded && 0 < row.At && row.At < forgotten, row.Status == ledger.StatusReleased:
+	case row.Status == ledger.StatusReleased:
 		return false
 	case !ok && row.Status != ledger.StatusSold:
 		return incomplete

@@ -126,7 +126,7 @@ func (c *Comparison) compare(ctx context.Context, db Database, records map[strin
 		case text == describe(row, true), !ok && row.Status != ledger.StatusSold && row.Status != ledger.StatusHeld,
 			explained != nil && explained(row, r, ok):
 			return
-		case isLost(row, r, ok, false, forgotten), row.Status == ledger.StatusHeld && !ok:
+		case isLost(row, r, ok, false), row.Status == ledger.StatusHeld && !ok:
 			c.lost++
 		case row.Status == ledger.StatusReleased && r.Status == ledger.StatusSold && !r.Replaces(row, true, forgotten):
 			c.final++

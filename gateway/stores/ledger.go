@@ -15,7 +15,7 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-// KeepReleased is how long a released serial is remembered: longer than a sale, and than any message is late.
+// KeepReleased is how long a released serial is remembered: longer than any message is late.
 const KeepReleased = ledger.KeepReleased
 
 // OpenLedger connects to the configured Redis, for our own keys.

@@ -137,6 +137,8 @@ func outcome(r admin.Reservation, op ledger.Op, done ledger.Done) (admin.Outcome
 		return admin.Outcome{}, nil
 	case ledger.WasSold:
 		return reject("it is sold; refund it if its units are to be sold again")
+	case ledger.WasRefunded:
+		return reject("it was refunded since, so that its units are free; nothing is left to do")
 	case ledger.WasReleased:
 		if op == ledger.Refund {
 			return reject("it was released before, so that its units are free already; nothing is left to do")

@@ -79,6 +79,7 @@ func TestContract_UnitComesBackOnce(t *testing.T) {
 		testkit.Want(t, "refund", finishOne(t, s, Refund, "b"), Changed)
 		testkit.Want(t, "refund", finishOne(t, s, Refund, "b"), Already)
 		testkit.Want(t, "release", finishOne(t, s, Release, "b"), Already)
+		testkit.Want(t, "the late confirm", finishOne(t, s, Confirm, "b"), WasRefunded)
 		testkit.Want(t, "free", stockIn(t, s).Free, 5)
 	})
 }
@@ -263,8 +264,7 @@ func TestContract_SchedulesReachEveryAnswer(t *testing.T) {
 			t.Errorf("code %d: %d times", c, codes[c])
 		}
 	}
-	for _, d := range []Done{Changed, Already, WasReleased, WasSold,
-		NotFound, Oversold, NoLedger} {
+	for _, d := range []Done{Changed, Already, WasReleased, WasRefunded, WasSold, NotFound, Oversold, NoLedger} {
 		if done[d] < 100 {
 			t.Errorf("done %d: %d times", d, done[d])
 		}

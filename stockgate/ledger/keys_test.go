@@ -105,7 +105,7 @@ func (s sight) expect(p *play) error {
 		if n := p.model.unitsOf(o.user); n > 0 {
 			units[o.user] = strconv.FormatInt(n, 10)
 		}
-		if o.status != "sold" {
+		if o.status != "sold" && (o.status != "refunded" || o.due > 0) {
 			due[o.serial] = float64(o.due)
 		}
 	}

@@ -201,6 +201,8 @@ func (o *modelled) confirm() Done {
 		return Changed
 	case "sold":
 		return Already
+	case "refunded":
+		return WasRefunded
 	}
 	return WasReleased
 }
@@ -239,10 +241,12 @@ func (m *model) sweep(now, lease int64, limit int) (holds []Record) {
 		if o := &m.orders[i]; o.status == "held" && o.due <= now && len(holds) < limit {
 			o.due = lease
 			holds = append(holds, o.record())
+		} else if o.status == "refunded" && o.due <= now {
+			o.due = 0 // it is looked at no more
 		}
 	}
 	m.orders = slices.DeleteFunc(m.orders, func(o modelled) bool {
-		return (o.status == "released" || o.status == "refunded") && o.due <= now
+		return o.status == "released" && o.due <= now
 	})
 	return holds
 }

@@ -227,7 +227,8 @@ func (j *OperationLog) corrects(sku string, c *change, i *item) {
 	}
 	was := e.status
 	switch {
-	case done == WasReleased && e.status == StatusRefunded && c.Op != Refund: // so it was
+	case done == WasRefunded:
+		e.status, e.adopted = StatusRefunded, false
 	case done == WasReleased:
 		e.status, e.adopted = StatusReleased, false
 	case done == WasSold:
@@ -249,8 +250,8 @@ func (j *OperationLog) corrects(sku string, c *change, i *item) {
 		j.changes++
 		e.changed, e.change = c.Made, j.changes
 	}
-	if e.epoch == 0 { // this instance had not seen the ledger before
-		e.epoch = c.Epoch
+	if e.bare || e.epoch == 0 { // this instance may not have seen the ledger before, or have seen an earlier sale
+		e.epoch = max(e.epoch, c.Epoch)
 	}
 }
 

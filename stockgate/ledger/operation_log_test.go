@@ -23,7 +23,7 @@ func TestOperationLog_JournalSaysWhatItsInstanceWasTold(t *testing.T) {
 		"held confirm release": "C", "held release confirm": "X", "held release adopt": "A", "held adopt refund": "R",
 		"confirm": "c", "release": "x", "refund": "r", "confirm refund": "r", "adopt": "A", "confirm adopt": "A",
 		"replay": "H", "held confirm replay": "C", "held confirm taken": "X",
-		"refund taken": "x", "refund release taken": "r", "release bought": "c",
+		"refund taken": "x", "release bought": "c", "held confirm refund confirm back": "R", "confirm back": "r",
 		// What another instance did between shows by the answer.
 		"held confirm release done": "X", "release refund done": "r", "held release confirm done": "A",
 	} {
@@ -45,6 +45,8 @@ func TestOperationLog_JournalSaysWhatItsInstanceWasTold(t *testing.T) {
 				j.Corrects("1001", Answer{}, false, op, items, []Done{WasReleased})
 			case "done":
 				j.Corrects("1001", Answer{Epoch: 1, Ver: 2}, false, op, items, []Done{Already})
+			case "back":
+				j.Corrects("1001", Answer{}, false, op, items, []Done{WasRefunded})
 			case "bought":
 				j.Corrects("1001", Answer{}, false, op, items, []Done{WasSold})
 			default:

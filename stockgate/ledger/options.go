@@ -12,7 +12,7 @@ type Options struct {
 	Secret     []byte        // derives serials; the same for all instances, at least 16 bytes
 	PerUser    int64         // units a user may have, as in the ledger; 0 = no limit
 	Hold       time.Duration // how long a unit is held until the resolver looks; default 15 min
-	Keep       time.Duration // how long a released serial is remembered: longer than a sale; default 24 h
+	Keep       time.Duration // how long a released serial is remembered; default 24 h
 	OnNotFound string        // why a missing order cannot still arrive: see below
 	Grace      time.Duration // by how much the upstream's clock may be late; default 5 s
 

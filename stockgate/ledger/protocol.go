@@ -102,13 +102,14 @@ const (
 type Done int8
 
 const (
-	Changed     Done = 1  // it was done now, or a tombstone was left
-	Already     Done = 2  // it had been done before; release of what is released or refunded
-	WasReleased Done = -4 // confirm or refund of what was released: the shop must cancel it
-	WasSold     Done = -7 // release of what is sold: rejected, use Refund
-	NotFound    Done = -8 // confirm or refund of an unknown serial
-	Oversold    Done = 4  // adopted, and now more is sold than there is: an alarm
-	NoLedger    Done = -6 // there is no ledger for this SKU
+	Changed     Done = 1   // it was done now, or a tombstone was left
+	Already     Done = 2   // it had been done before; release of what is released or refunded
+	WasReleased Done = -4  // confirm or refund of what was released: the shop must cancel it
+	WasSold     Done = -7  // release of what is sold: rejected, use Refund
+	NotFound    Done = -8  // confirm or refund of an unknown serial
+	Oversold    Done = 4   // adopted, and now more is sold than there is: an alarm
+	NoLedger    Done = -6  // there is no ledger for this SKU
+	WasRefunded Done = -11 // confirm of what the shop has given back since: nothing is to be done
 )
 
 // Record is one reservation.

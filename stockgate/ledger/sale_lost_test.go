@@ -241,3 +241,28 @@ func visitor(t *testing.T, server *redistest.Server) *Store {
 	t.Cleanup(func() { r.Close() })
 	return r
 }
+
+// An instance that has seen the sale before alone gives back an order of the present one. Redis loses that, and the
+// instance tells it again.
+func TestSale_GiveBackByAnInstanceOfTheSaleBeforeIsToldAgain(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ctx := t.Context()
+	x, y := connect(t, server, texts()), connect(t, server, texts())
+	x.Settle, y.Settle = 0, 0
+	testkit.Must[Stock](t)(x.SetTotal(ctx, testSKU, 2, 0))
+	takeNow(t, x, "first", "zoe")
+	testkit.Want(t, "first", finishOne(t, y, Refund, "first"), Changed)
+	nextSale(t, x, 2)
+	takeNow(t, x, "won", "ann")
+	kept := snapshotOf(t, server, testSKU)
+	testkit.Want(t, "the shop cancels it", finishOne(t, y, Refund, "won"), Changed)
+	kept.restore(t, server)
+	for range 4 {
+		for _, r := range []*Store{x, y} {
+			testkit.Must[[]Record](t)(r.Sweep(ctx, testSKU, 1, 2, 1))
+			tells(t, r)
+		}
+	}
+	testkit.Want(t, "it stays given back", statusOf(t, x, "won"), "R")
+}

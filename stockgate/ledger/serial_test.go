@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"sluice/internal/testkit"
 )
@@ -199,6 +200,32 @@ func FuzzValidSerial(f *testing.F) {
 		}
 		if path := s.urlOf("1001", string(key)); !oneSegment(path, string(key)) {
 			t.Fatalf("%q is asked for as %q", key, path)
+		}
+	})
+}
+
+// A user who sends no key cancels an order, and buys again a day later, in the same sale. The shop answers a known serial
+// with the order that it created: the new order has another serial.
+func TestSerial_OrderOfADayLaterIsNotTheOneThatWasRefunded(t *testing.T) {
+	t.Parallel()
+	withUnits(t, func(t *testing.T, s *Store) {
+		first := opened(t, testOptions(), s, nil)
+		out := first.buy("ann", "")
+		wants(t, "the first order", out, Held)
+		now, done := time.Now(), make([]Done, 1)
+		_, err := s.Finish(t.Context(), testSKU, now.UnixMilli(), now.Add(KeepReleased).UnixMilli(), Refund,
+			[]Item{{Serial: out.Serial}}, done)
+		testkit.Check(t, err)
+		testkit.Want(t, "the shop cancels it", done[0], Changed)
+		later := now.Add(KeepReleased + time.Hour)
+		_, err = s.Sweep(t.Context(), testSKU, later.UnixMilli(), later.UnixMilli()+1000, 10)
+		testkit.Check(t, err)
+		o := testOptions()
+		o.Clock = func() time.Time { return time.Now().Add(KeepReleased + time.Hour) }
+		again := opened(t, o, s, nil).buy("ann", "")
+		wants(t, "a day later", again, Held)
+		if again.Serial == out.Serial {
+			t.Errorf("the shop gets the serial %s of the order that it has cancelled", again.Serial)
 		}
 	})
 }

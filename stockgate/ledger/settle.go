@@ -234,7 +234,7 @@ func (r *settler) noteResult(q *skuQueue, op Op, it Item, done Done) {
 	case Oversold:
 		r.countSettled(q, op)
 		r.noteSettled(q, it.Serial, op)
-	case NoLedger: // finish has logged it, for all of them at once
+	case NoLedger, WasRefunded: // finish has logged it, for all of them at once; the shop has given it back meanwhile
 		return
 	}
 	r.contradictions.WithLabelValues(r.label(q.sku)).Inc()

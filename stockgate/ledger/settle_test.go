@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -208,6 +209,25 @@ func TestSettle_MoreSettleAtOnceWhileMuchIsOwed(t *testing.T) {
 			if got := int(most.Load()); got != c.most {
 				t.Errorf("%d settle at once while %d are owed", got, c.owed)
 			}
+		}
+	})
+}
+
+// The shop has cancelled an order, and says so before the instance that sent it can tell the ledger of the answer. Ledger
+// and shop agree: there is nothing to cancel.
+func TestSettle_LateConfirmationOfARefundedOrderIsNoContradiction(t *testing.T) {
+	t.Parallel()
+	withUnits(t, func(t *testing.T, other *Store) {
+		o := testOptions()
+		log := logged(&o)
+		d := opened(t, o, other, nil)
+		wants(t, "the order", d.buy("ann", "k"), Held)
+		testkit.Want(t, "the shop cancels it", finishOne(t, other, Refund, "k"), Changed)
+		d.Settle(testSKU, Item{Serial: "k"}, Confirm)
+		testkit.Eventually(t, "the ledger was told", func() bool { return len(d.capacity) == 0 })
+		testkit.Want(t, "free", stockIn(t, other).Free, 5)
+		if text := log.String(); strings.Contains(text, "does not agree") {
+			t.Errorf("the log: %s", text)
 		}
 	})
 }

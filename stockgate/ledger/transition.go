@@ -22,7 +22,9 @@ func Next(op Op, from Status) (to Status, answer Done) {
 		return StatusSold, Changed
 	case op == Confirm && from == StatusSold, op == Refund && from == StatusRefunded:
 		return StatusNone, Already
-	case from.Final():
+	case from == StatusRefunded:
+		return StatusNone, WasRefunded
+	case from == StatusReleased:
 		return StatusNone, WasReleased
 	}
 	return StatusRefunded, Changed
@@ -43,7 +45,7 @@ func replay(r Record, i Item) Code {
 	return ReplayHeld
 }
 
-// KeepReleased is how long a released or refunded serial is remembered: longer than a sale, and than any message is late.
+// KeepReleased is how long a released serial is remembered: longer than any message is late.
 const KeepReleased = 24 * time.Hour
 
 // Said is what a witness, or the ledger itself, has of one order.

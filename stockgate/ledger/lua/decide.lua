@@ -4,7 +4,7 @@
 -- Reply: false without a ledger, else the hint and what came of each.
 
 local CHANGED, ALREADY = 1, 2
-local WAS_RELEASED, WAS_SOLD, NOT_FOUND, TOO_LATE, NOT_QUEUED = -4, -7, -8, -9, -10
+local WAS_RELEASED, WAS_SOLD, NOT_FOUND, TOO_LATE, NOT_QUEUED, WAS_REFUNDED = -4, -7, -8, -9, -10, -11
 
 local now, keep, answer_for, n = number('ARGV', ARGV[2], 'now'), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local stock = load()
@@ -81,7 +81,7 @@ local function decided(d)
 		return ALREADY
 	end
 	if d.move == 'release' or d.move == 'cancel' then return ALREADY end
-	return WAS_RELEASED
+	return d.state == 'R' and WAS_REFUNDED or WAS_RELEASED
 end
 
 local function decide(d)

@@ -3,12 +3,12 @@
 -- Reply: false without a ledger, else the hint and n answers.
 
 local CHANGED, ALREADY, OVER_TOTAL = 1, 2, 4
-local WAS_RELEASED, WAS_SOLD, NOT_FOUND = -4, -7, -8
+local WAS_RELEASED, WAS_SOLD, NOT_FOUND, WAS_REFUNDED = -4, -7, -8, -11
 
 -- What an op makes of a record in each state: its next state, or the answer when nothing changes. X and R are
 -- final for everybody but the shop's own word that the order exists.
 local turns = {
-	confirm = {none = NOT_FOUND, H = 'C', C = ALREADY, X = WAS_RELEASED, R = WAS_RELEASED},
+	confirm = {none = NOT_FOUND, H = 'C', C = ALREADY, X = WAS_RELEASED, R = WAS_REFUNDED},
 	release = {none = 'X', H = 'X', C = WAS_SOLD, X = ALREADY, R = ALREADY},
 	refund = {none = NOT_FOUND, H = 'R', C = 'R', X = WAS_RELEASED, R = ALREADY},
 	adopt = {none = 'C', H = 'C', C = ALREADY, X = 'C', R = 'C'},

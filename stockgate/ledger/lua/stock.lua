@@ -14,7 +14,7 @@
 --              rc:<instance>, see mark.lua
 --   R  hash    serial -> record
 --   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field
---   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when it may be forgotten
+--   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when sweep.lua does
 --   Q  stream  each change under the id epoch-ver. An entry is the stock after it (op total held sold state limit opens
 --              closes, at when the caller said) and each record that changed, as r:serial -> record. ver has no holes.
 -- News go to a channel, which the last argument of every call names: what hint() says with | between, then the SKU.
