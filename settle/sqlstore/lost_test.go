@@ -1,10 +1,15 @@
 package sqlstore_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
+	"sluice/internal/redistest"
 	"sluice/settle"
+	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger"
 )
 
@@ -358,4 +363,35 @@ func parksPoisonAlone(s *site) {
 	if parked := s.conflicts(sku, "entry"); len(parked) == 0 || s.left(sku) != 98 {
 		s.Errorf("conflicts %q, %d units are left: want the order, 98", parked, s.left(sku))
 	}
+}
+
+// A master of before, in the first epoch of the ledger, has lost what is settled, and an instance that knows a later
+// epoch has closed it. What the settler finds then does not make the ledger one that is gone.
+func TestLost_LedgerOfAnOlderMasterIsNotGone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
+	const sku = "older-master"
+	g := s.gate("")
+	g.set(sku, 5)
+	g.buy(sku, 0, 1)
+	s.drain(sku)
+	older := s.dump(sku)
+	s.givesBackByTable(sku, sku+"-0") // the last that the settler sees
+	g.freeze(sku)
+	g.open(sku) // a later epoch
+	older()
+	s.calls(g, sku, time.Now())
+	why := func() string {
+		all := s.redis.Client.HMGet(t.Context(), s.keys(sku)[0], "state", "why", "born", "epoch").Val()
+		return fmt.Sprint(all)
+	}
+	before := why()
+	if !strings.HasPrefix(before, "[frozen version ") {
+		t.Fatalf("state, why, born and epoch are %s: want it frozen by its version", before)
+	}
+	s.drain(sku)
+	if after := why(); after != before {
+		t.Errorf("state, why, born and epoch are %s after the settler has told it: want %s", after, before)
+	}
+	s.is(sku, sku+"-0", 'R')
 }
