@@ -395,3 +395,23 @@ func TestLost_LedgerOfAnOlderMasterIsNotGone(t *testing.T) {
 	}
 	s.is(sku, sku+"-0", 'R')
 }
+
+// In a cluster the registry of SKUs is on a node of its own. That one loses its last second, in which a SKU was made;
+// the ledger, on another node, is whole, and instances go on selling. The SKU is settled all the same.
+func TestLost_SKUThatTheRegistryHasLostIsSettled(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
+	const sku = "unlisted"
+	g := s.gate("")
+	g.set(sku, 5)
+	s.redis.Client.ZRem(t.Context(), "sluice:shop:skus", sku) // its node has failed over
+	g.buy(sku, 0, 4)
+	s.runs(s.settler)
+	if err := g.store.NoteLost(t.Context()); err != nil { // a gate does so every few seconds
+		t.Fatal(err)
+	}
+	s.until("what is sold is settled", func() bool {
+		c, _, err := s.store.Cursor(t.Context(), sku)
+		return err == nil && c.Sold == 4
+	})
+}
