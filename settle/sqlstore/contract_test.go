@@ -48,6 +48,7 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 			"buyers of too many units are found":     findsBuyersOver,
 			"a forgotten reservation is asked about": asksAboutForgotten,
 			"a missing order is a conflict":          keepsMissing,
+			"a missing order is given back":          givesBackMissing,
 			"a ledger that was made again behind":    settlesRemadeBehind,
 		} {
 			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })

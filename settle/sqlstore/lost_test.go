@@ -193,9 +193,9 @@ func asksAboutForgotten(s *site) {
 	s.is(sku, "gone", 'X')
 }
 
-// keepsMissing has a reservation of a ledger that an operator has made again without it.
-func keepsMissing(s *site) {
-	const sku = "made-again"
+// misses sells an order, and has an operator make the ledger again without the reservation "undecided".
+func (s *site) misses(sku string) {
+	s.Helper()
 	s.ledger.set(sku, 5)
 	s.ledger.buy(sku, 0, 1)
 	s.ledger.reserve(sku, "undecided", "bob", 2)
@@ -209,6 +209,12 @@ func keepsMissing(s *site) {
 	s.drain(sku) // the sold order is told
 	s.ledger.open(sku)
 	s.drain(sku)
+}
+
+// keepsMissing has a reservation of a ledger that an operator has made again without it.
+func keepsMissing(s *site) {
+	const sku = "made-again"
+	s.misses(sku)
 	found := s.conflicts(sku, "missing")
 	if len(found) != 1 || !strings.Contains(found[0], "2 units of 1 orders are known to the database alone") ||
 		!strings.Contains(found[0], `the ledger has 1 units sold and 0 held`) ||
@@ -225,6 +231,38 @@ func keepsMissing(s *site) {
 	if left := s.left(sku); missing != 1 || left != 4 {
 		s.Errorf("%d rows are missing, %d units are left: want 1, 4", missing, left)
 	}
+}
+
+// givesBackMissing has the shop refund what the database alone knows, as the conflict says.
+func givesBackMissing(s *site) {
+	const sku, sold = "missing-back", "missing-sold"
+	s.misses(sku)
+	c, _, _ := s.store.Cursor(s.Context(), sku)
+	s.exec(fmt.Sprintf("INSERT INTO sluice_order (sku, born, serial, buyer, quantity, status, epoch, ver, at, taken, "+
+		"missing) SELECT sku, born, '%s', buyer, 1, 'C', epoch, 1, at, 1, missing FROM sluice_order "+
+		"WHERE sku = '%s' AND serial = 'undecided'", sold, sku))
+	s.exec(fmt.Sprintf("UPDATE sluice_cursor SET deducted = deducted + 1 WHERE sku = '%s'", sku))
+	s.exec(fmt.Sprintf("UPDATE sluice_stock SET num = num - 1 WHERE sku = '%s'", sku))
+	s.oneConflict(sku, "missing", "sluice_giveback")
+	s.cancels(sku, "undecided")
+	s.cancels(sku, sold)
+	s.givesBack(2)
+	s.givesBack(0)
+	s.exec("UPDATE sluice_giveback SET due = 0, asked = asked - 7200000 WHERE done IS NULL AND sku = 'missing-back'")
+	s.givesBack(0)
+	s.verifies(sku)
+	s.noConflict(sku, "missing")
+	s.noConflict(sku, "giveback")
+	refunded := 0
+	_ = s.store.Orders(s.Context(), sku, c.Born, func(r settle.Record) {
+		if r.Status == ledger.StatusRefunded && !r.Missing {
+			refunded++
+		}
+	})
+	if refunded != 2 {
+		s.Errorf("%d orders are refunded: want 2", refunded)
+	}
+	s.balances(sku, 1, 4)
 }
 
 // settlesRemadeBehind has a ledger that was made again while the clock of Redis was behind: what is settled is of a
