@@ -32,6 +32,7 @@ const (
 	KnownRefunded              // it is refunded now, or was before
 	KnownEarlier               // it is refunded, and belongs to an earlier ledger than the cursor's
 	KnownReleased              // it was released: no unit was sold
+	KnownMissing               // it is refunded, and the ledger did not know it: the give-back is done
 )
 
 // Givebacks are the orders that the shop gives back by the database.
@@ -39,8 +40,8 @@ type Givebacks interface {
 	// Due returns the oldest due ones, at most n.
 	Due(ctx context.Context, n int) ([]Giveback, error)
 
-	// GiveBack refunds an order that is sold: its row and the stock, in one transaction. It is idempotent. Its error
-	// wraps ErrElsewhere if another settler works on the SKU.
+	// GiveBack refunds an order that is sold, or missing: its row and the stock, in one transaction. It is idempotent. Of
+	// one that is missing it ends g. Its error wraps ErrElsewhere if another settler works on the SKU.
 	GiveBack(ctx context.Context, g Giveback) (Known, error)
 
 	// Postpone makes g due again after wait, and counts a try.
@@ -82,6 +83,10 @@ func (s *Settler) giveBack(ctx context.Context, g Giveback) error {
 		return s.o.Givebacks.Done(ctx, g, "released")
 	case KnownNot:
 		return s.postpone(ctx, g)
+	case KnownMissing:
+		s.counts.givebacks.Add(1)
+		_, err := s.o.Ledger.Refund(ctx, g.SKU, g.Serial) // an operator may have taken the order just now
+		return err
 	}
 	if current, err := s.current(ctx, g.SKU); err != nil || !current {
 		return errors.Join(err, s.postpone(ctx, g))

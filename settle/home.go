@@ -79,8 +79,8 @@ func (h Home) Disputes(sku string, l Ledger) string {
 		h.Name)
 }
 
-// leave forgets a SKU that is settled elsewhere. If it was moved there, the database is told once: its rows do not
-// follow the ledger any more.
+// leave forgets a SKU that is settled elsewhere. The database is told once a move: its rows do not follow the ledger any
+// more. It is told again when the ledger is on another server, which may have lost a move to here.
 func (s *Settler) leave(ctx context.Context, p *skuCursor) error {
 	p.loaded, p.cursor = false, nil
 	if home := p.ledger.Home; home != "" && !slices.Contains(s.o.Home.All, home) {
@@ -93,12 +93,13 @@ func (s *Settler) leave(ctx context.Context, p *skuCursor) error {
 				"next", text)
 		}
 	}
-	if m, ok := s.db.(Leaver); ok && p.ledger.Home != "" && p.left != p.ledger.moves {
+	at := fmt.Sprintf("%d %s", p.ledger.moves, p.ledger.server)
+	if m, ok := s.db.(Leaver); ok && p.ledger.Home != "" && p.left != at {
 		left, err := m.Leave(ctx, p.sku)
 		if err != nil {
 			return err
 		}
-		if p.left = p.ledger.moves; left {
+		if p.left = at; left {
 			s.log.Warn("settle: the SKU was moved; its rows here do not change any more", "target", s.o.Target, "sku", p.sku,
 				"home", s.o.Home.Name, "moved_to", p.ledger.Home)
 		}

@@ -175,7 +175,8 @@ func (s *Settler) reportMissing(ctx context.Context, sku string, l Ledger) error
 	return s.db.Report(ctx, Conflict{
 		SKU: sku, Position: l.Position, Kind: "missing",
 		Detail: plain(fmt.Sprintf("%d units of %d orders are known to the database alone; the ledger has %d units sold and "+
-			"%d held; what was deducted stays so; take the orders (sluice stock recover), or refund them at the shop: %s",
+			"%d held; what was deducted stays so; take the orders (sluice stock recover), or have the shop give "+
+			"them back by sluice_giveback: %s",
 			units, len(serials), l.Sold, l.Held, Some(serials))),
 	})
 }

@@ -39,7 +39,7 @@ type skuCursor struct {
 	overrules    bool     // an operator has looked at what the database has as released: it follows the ledger in all
 	asked        bool     // reservations were put back in this turn
 	disputed     string   // what was logged last of a file and a mark that differ
-	left         int64    // the move by which it went to another home, which the database knows
+	left         string   // the move, and the server of the ledger, when the database was told that it is elsewhere
 }
 
 // settleSKU settles what there is of one SKU, at most some batches. It reports whether anything was settled.

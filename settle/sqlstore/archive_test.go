@@ -1,8 +1,10 @@
 package sqlstore_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/internal/redistest"
 	"sluice/settle"
@@ -152,5 +154,42 @@ func deductsOrdersOfTheNextSale(t *testing.T, server *redistest.Server, url stri
 		s.cancels(sku, sku+"-1")
 		s.givesBack(1)
 		s.balances(sku, 2, 5)
+	}
+}
+
+// archivesAgain has a Redis that has lost that a sale was archived, which is booked. An operator ends the sale again:
+// the books of that sale are right, and it can be archived.
+func archivesAgain(t *testing.T, server *redistest.Server, url string) {
+	own := newSite(t, server, url, sqlstore.Stock{})
+	shop := newSite(t, server, url,
+		sqlstore.Stock{Table: "tail_stock", SKUColumn: "sku_id", LeftColumn: "num", Check: true})
+	shop.exec("CREATE TABLE tail_stock (sku_id varchar(64) PRIMARY KEY, num bigint NOT NULL)")
+	shop.exec("INSERT INTO tail_stock VALUES ('archived-shop', 10)")
+	for sku, s := range map[string]*site{"archived-own": own, "archived-shop": shop} {
+		g := s.gate("")
+		g.set(sku, 10)
+		g.buy(sku, 0, 3)
+		g.change(sku, ledger.Ended)
+		s.drain(sku)
+		forget := s.dump(sku)
+		if err := s.archives(sku); err != nil {
+			t.Fatal(err)
+		}
+		s.drain(sku)
+		forget()
+		s.calls(g, sku, time.Now())
+		if err := s.settler.Drain(t.Context(), sku); !errors.Is(err, settle.ErrBehind) {
+			t.Errorf("%s: %v: want that Redis is older", sku, err)
+		}
+		g.change(sku, ledger.Ended)
+		s.balances(sku, 3, 7)
+		s.verifies(sku)
+		s.noConflict(sku, "stock")
+		s.cancels(sku, sku+"-0")
+		s.givesBack(1)
+		s.balances(sku, 2, 8)
+		if err := s.archives(sku); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -48,6 +48,7 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 			"buyers of too many units are found":     findsBuyersOver,
 			"a forgotten reservation is asked about": asksAboutForgotten,
 			"a missing order is a conflict":          keepsMissing,
+			"a missing order is given back":          givesBackMissing,
 			"a ledger that was made again behind":    settlesRemadeBehind,
 		} {
 			t.Run(name, func(t *testing.T) { rule(newSite(t, server, url, sqlstore.Stock{})) })
@@ -56,6 +57,7 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 		t.Run("only what was deducted is returned", func(t *testing.T) { returnsWhatWasTaken(t, server, url) })
 		t.Run("an adopted order is deducted once", func(t *testing.T) { deductsAdoptedOnce(t, server, url) })
 		t.Run("the next sale is deducted", func(t *testing.T) { deductsOrdersOfTheNextSale(t, server, url) })
+		t.Run("an archive that Redis has lost", func(t *testing.T) { archivesAgain(t, server, url) })
 		t.Run("an order of an earlier ledger is given back", func(t *testing.T) { givesBackEarlier(t, server, url) })
 		t.Run("a second conflict at a place is kept", func(t *testing.T) { keepsSecondConflict(t, server, url) })
 		t.Run("the shop's table parks no order", func(t *testing.T) { booksWhatTheShopRejects(t, server, url) })

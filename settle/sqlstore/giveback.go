@@ -53,19 +53,24 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.K
 		case r.Status == ledger.StatusReleased:
 			known = settle.KnownReleased
 			return nil
-		case r.Status != ledger.StatusRefunded && r.Status != ledger.StatusSold:
+		case r.Status != ledger.StatusRefunded && r.Status != ledger.StatusSold && !r.Missing:
 			return nil
 		}
-		if known = settle.KnownRefunded; r.born != c.Born {
-			known = settle.KnownEarlier
-		}
-		if r.Status == ledger.StatusSold {
-			if err := s.refund(ctx, tx, &b, r); err != nil {
+		if known = settle.KnownRefunded; r.Missing {
+			known = settle.KnownMissing
+			if err := s.done(ctx, tx, g, "refunded"); err != nil {
 				return err
 			}
-			return s.insertRefund(ctx, conn, g.SKU, r.born, r.Record)
+		} else if r.born != c.Born {
+			known = settle.KnownEarlier
 		}
-		return nil
+		if r.Status == ledger.StatusRefunded {
+			return nil
+		}
+		if err := s.refund(ctx, tx, &b, r); err != nil {
+			return err
+		}
+		return s.insertRefund(ctx, conn, g.SKU, r.born, r.Record)
 	})
 	return known, err
 }
@@ -77,9 +82,10 @@ func (s *Store) order(ctx context.Context, tx *sql.Tx, b *settle.Batch, serial s
 	var status string
 	for _, of := range []string{"born = ?", "born < ? ORDER BY born DESC LIMIT 1"} {
 		var buyer []byte
-		err = tx.QueryRowContext(ctx, s.sql("SELECT status, quantity, taken, born, buyer, epoch, ver, at FROM sluice_order "+
-			"WHERE sku = ? AND serial = ? AND "+of), stored(b.SKU), stored(serial), b.To.Born).
-			Scan(&status, &r.Quantity, &r.taken, &r.born, &buyer, &r.Epoch, &r.Ver, &r.At)
+		err = tx.QueryRowContext(ctx, s.sql("SELECT status, quantity, taken, born, buyer, epoch, ver, at, "+
+			"missing IS NOT NULL FROM sluice_order WHERE sku = ? AND serial = ? AND "+of), stored(b.SKU), stored(serial),
+			b.To.Born).
+			Scan(&status, &r.Quantity, &r.taken, &r.born, &buyer, &r.Epoch, &r.Ver, &r.At, &r.Missing)
 		r.User = string(buyer)
 		if !errors.Is(err, sql.ErrNoRows) {
 			break
@@ -112,8 +118,8 @@ func (s *Store) refund(ctx context.Context, tx *sql.Tx, b *settle.Batch, r order
 	if err != nil {
 		return fmt.Errorf("return stock: %w", err)
 	}
-	_, err = tx.ExecContext(ctx, s.sql("UPDATE sluice_order SET status = 'R', at = "+s.d.clock+", taken = ? "+
-		"WHERE sku = ? AND born = ? AND serial = ?"), r.taken, stored(b.SKU), r.born, stored(r.Serial))
+	_, err = tx.ExecContext(ctx, s.sql("UPDATE sluice_order SET status = 'R', at = "+s.d.clock+", taken = ?, "+
+		"missing = NULL WHERE sku = ? AND born = ? AND serial = ?"), r.taken, stored(b.SKU), r.born, stored(r.Serial))
 	if err != nil {
 		return fmt.Errorf("refund the order: %w", err)
 	}
@@ -154,7 +160,16 @@ func (s *Store) Postpone(ctx context.Context, g settle.Giveback, wait time.Durat
 
 // Done implements settle.Givebacks.
 func (s *Store) Done(ctx context.Context, g settle.Giveback, outcome string) error {
-	_, err := s.db.ExecContext(ctx, s.sql("UPDATE sluice_giveback SET done = "+s.d.clock+", outcome = ? WHERE id = ?"),
+	return s.done(ctx, s.db, g, outcome)
+}
+
+// execer is a connection of the pool, or a transaction.
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+func (s *Store) done(ctx context.Context, on execer, g settle.Giveback, outcome string) error {
+	_, err := on.ExecContext(ctx, s.sql("UPDATE sluice_giveback SET done = "+s.d.clock+", outcome = ? WHERE id = ?"),
 		outcome, g.ID)
 	if err != nil {
 		return fmt.Errorf("end: %w", err)

@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -84,20 +85,31 @@ func (h *homes) settler(home string, db settle.Database) *settle.Settler {
 // run lets the settlers of both homes work until the ledger is settled in one of them.
 func (h *homes) run(sku, home string) {
 	h.Helper()
-	ctx, stop := context.WithCancel(h.Context())
-	done := make(chan struct{})
+	stop := h.start()
+	h.settles(sku, home)
+	stop()
+}
+
+// start lets the settlers of both homes work until stop.
+func (h *homes) start() (stop func()) {
+	h.Helper()
+	ctx, end := context.WithCancel(h.Context())
+	var working sync.WaitGroup
 	for name, store := range h.stores {
 		s := h.settler(name, store)
-		go func() { s.Run(ctx); done <- struct{}{} }()
+		working.Go(func() { s.Run(ctx) })
 	}
+	return func() { end(); working.Wait() }
+}
+
+// settles waits until the ledger is settled in a home, and the other one knows that it has it no more.
+func (h *homes) settles(sku, home string) {
+	h.Helper()
 	testkit.Eventually(h.T, sku+" is settled in "+home, func() bool {
 		c, _, err := h.stores[home].Cursor(h.Context(), sku)
 		at := must(h.stream.Ledgers(h.Context(), []string{sku}))(h.T)[0].Position
 		return err == nil && c.Position == at && c.State != settle.Moved && h.leftBehind(sku, home)
 	})
-	stop()
-	<-done
-	<-done
 }
 
 // leftBehind reports whether the cursor of the other home, if there is one, says that the SKU was moved.
@@ -331,5 +343,38 @@ func TestMove_HomeThatDiedBeforeItToldKeepsTheSKUClosed(t *testing.T) {
 	}
 	if opened, err := h.ledger.of("one").Told(t.Context(), sku, epoch); !opened || err != nil {
 		t.Errorf("the home that was waited for has told, and it is %s: %v", h.ledger.state(sku), err)
+	}
+}
+
+// Redis loses that a SKU was moved, and the SKU is settled in its old home again: the rows of the other one are left
+// behind, and no query counts the orders twice.
+func TestMove_LostWithTheTail(t *testing.T) {
+	t.Parallel()
+	const sku, key = "unmoved", "sluice:shop:{unmoved}:s"
+	for _, running := range []bool{false, true} {
+		t.Run(fmt.Sprintf("settlers run meanwhile: %v", running), func(t *testing.T) {
+			h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))
+			h.ledger.set(sku, 100)
+			h.ledger.buy(sku, 0, 3)
+			stop := h.start()
+			h.settles(sku, "one")
+			if !running {
+				stop()
+			}
+			client := h.ledger.server.Client
+			before := client.HGet(t.Context(), key, "home").Val()
+			two := h.settler("two", h.stores["two"])
+			if _, err := settle.Move(t.Context(), h.stream, two, h.stores["one"], sku); err != nil {
+				t.Fatal(err)
+			}
+			h.ledger.buy(sku, 3, 1)
+			client.HSet(t.Context(), key, "home", before, "run", "another")
+			if !running {
+				stop = h.start()
+			}
+			h.settles(sku, "one")
+			stop()
+			h.balances(sku, "one", 4)
+		})
 	}
 }

@@ -127,7 +127,7 @@ func (l *testLedger) Acknowledge(ctx context.Context, sku, id string) error {
 // JoinRecovery implements settle.ChangeableLedger.
 func (l *testLedger) JoinRecovery(ctx context.Context, sku string, at settle.Ledger) error {
 	return l.store.JoinRecovery(ctx, l.home, sku,
-		ledger.StockVersion{Epoch: at.Epoch, Ver: at.Ver, State: ledger.State(at.State)})
+		ledger.StockVersion{Epoch: at.Epoch, Ver: at.Ver, State: ledger.State(at.State)}, at.Born)
 }
 
 // Outrun implements settle.ChangeableLedger.

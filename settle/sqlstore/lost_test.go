@@ -1,10 +1,15 @@
 package sqlstore_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
+	"sluice/internal/redistest"
 	"sluice/settle"
+	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger"
 )
 
@@ -188,9 +193,9 @@ func asksAboutForgotten(s *site) {
 	s.is(sku, "gone", 'X')
 }
 
-// keepsMissing has a reservation of a ledger that an operator has made again without it.
-func keepsMissing(s *site) {
-	const sku = "made-again"
+// misses sells an order, and has an operator make the ledger again without the reservation "undecided".
+func (s *site) misses(sku string) {
+	s.Helper()
 	s.ledger.set(sku, 5)
 	s.ledger.buy(sku, 0, 1)
 	s.ledger.reserve(sku, "undecided", "bob", 2)
@@ -204,6 +209,12 @@ func keepsMissing(s *site) {
 	s.drain(sku) // the sold order is told
 	s.ledger.open(sku)
 	s.drain(sku)
+}
+
+// keepsMissing has a reservation of a ledger that an operator has made again without it.
+func keepsMissing(s *site) {
+	const sku = "made-again"
+	s.misses(sku)
 	found := s.conflicts(sku, "missing")
 	if len(found) != 1 || !strings.Contains(found[0], "2 units of 1 orders are known to the database alone") ||
 		!strings.Contains(found[0], `the ledger has 1 units sold and 0 held`) ||
@@ -220,6 +231,38 @@ func keepsMissing(s *site) {
 	if left := s.left(sku); missing != 1 || left != 4 {
 		s.Errorf("%d rows are missing, %d units are left: want 1, 4", missing, left)
 	}
+}
+
+// givesBackMissing has the shop refund what the database alone knows, as the conflict says.
+func givesBackMissing(s *site) {
+	const sku, sold = "missing-back", "missing-sold"
+	s.misses(sku)
+	c, _, _ := s.store.Cursor(s.Context(), sku)
+	s.exec(fmt.Sprintf("INSERT INTO sluice_order (sku, born, serial, buyer, quantity, status, epoch, ver, at, taken, "+
+		"missing) SELECT sku, born, '%s', buyer, 1, 'C', epoch, 1, at, 1, missing FROM sluice_order "+
+		"WHERE sku = '%s' AND serial = 'undecided'", sold, sku))
+	s.exec(fmt.Sprintf("UPDATE sluice_cursor SET deducted = deducted + 1 WHERE sku = '%s'", sku))
+	s.exec(fmt.Sprintf("UPDATE sluice_stock SET num = num - 1 WHERE sku = '%s'", sku))
+	s.oneConflict(sku, "missing", "sluice_giveback")
+	s.cancels(sku, "undecided")
+	s.cancels(sku, sold)
+	s.givesBack(2)
+	s.givesBack(0)
+	s.exec("UPDATE sluice_giveback SET due = 0, asked = asked - 7200000 WHERE done IS NULL AND sku = 'missing-back'")
+	s.givesBack(0)
+	s.verifies(sku)
+	s.noConflict(sku, "missing")
+	s.noConflict(sku, "giveback")
+	refunded := 0
+	_ = s.store.Orders(s.Context(), sku, c.Born, func(r settle.Record) {
+		if r.Status == ledger.StatusRefunded && !r.Missing {
+			refunded++
+		}
+	})
+	if refunded != 2 {
+		s.Errorf("%d orders are refunded: want 2", refunded)
+	}
+	s.balances(sku, 1, 4)
 }
 
 // settlesRemadeBehind has a ledger that was made again while the clock of Redis was behind: what is settled is of a
@@ -358,4 +401,55 @@ func parksPoisonAlone(s *site) {
 	if parked := s.conflicts(sku, "entry"); len(parked) == 0 || s.left(sku) != 98 {
 		s.Errorf("conflicts %q, %d units are left: want the order, 98", parked, s.left(sku))
 	}
+}
+
+// A master of before, in the first epoch of the ledger, has lost what is settled, and an instance that knows a later
+// epoch has closed it. What the settler finds then does not make the ledger one that is gone.
+func TestLost_LedgerOfAnOlderMasterIsNotGone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
+	const sku = "older-master"
+	g := s.gate("")
+	g.set(sku, 5)
+	g.buy(sku, 0, 1)
+	s.drain(sku)
+	older := s.dump(sku)
+	s.givesBackByTable(sku, sku+"-0") // the last that the settler sees
+	g.freeze(sku)
+	g.open(sku) // a later epoch
+	older()
+	s.calls(g, sku, time.Now())
+	why := func() string {
+		all := s.redis.Client.HMGet(t.Context(), s.keys(sku)[0], "state", "why", "born", "epoch").Val()
+		return fmt.Sprint(all)
+	}
+	before := why()
+	if !strings.HasPrefix(before, "[frozen version ") {
+		t.Fatalf("state, why, born and epoch are %s: want it frozen by its version", before)
+	}
+	s.drain(sku)
+	if after := why(); after != before {
+		t.Errorf("state, why, born and epoch are %s after the settler has told it: want %s", after, before)
+	}
+	s.is(sku, sku+"-0", 'R')
+}
+
+// In a cluster the registry of SKUs is on a node of its own. That one loses its last second, in which a SKU was made;
+// the ledger, on another node, is whole, and instances go on selling. The SKU is settled all the same.
+func TestLost_SKUThatTheRegistryHasLostIsSettled(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
+	const sku = "unlisted"
+	g := s.gate("")
+	g.set(sku, 5)
+	s.redis.Client.ZRem(t.Context(), "sluice:shop:skus", sku) // its node has failed over
+	g.buy(sku, 0, 4)
+	s.runs(s.settler)
+	if err := g.store.NoteLost(t.Context()); err != nil { // a gate does so every few seconds
+		t.Fatal(err)
+	}
+	s.until("what is sold is settled", func() bool {
+		c, _, err := s.store.Cursor(t.Context(), sku)
+		return err == nil && c.Sold == 4
+	})
 }

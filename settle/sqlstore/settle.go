@@ -199,7 +199,7 @@ func (s *Store) markMissing(ctx context.Context, tx *sql.Tx, b *settle.Batch, pa
 // deduct lowers the stock by the units of o, and notes in the cursor what it has done. It is errShort if it could not.
 func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *settle.Outcome) error {
 	same := b.From != nil && b.From.Born == b.To.Born
-	if o.Cursor.Deducted = 0; same {
+	if o.Cursor.Deducted = 0; b.From != nil {
 		o.Cursor.Deducted = b.From.Deducted
 	}
 	var changed int64
@@ -208,7 +208,7 @@ func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *sett
 	case s.stock.Table != "":
 		changed, err = s.deductShop(ctx, tx, b.SKU, o.Units)
 	case !same:
-		changed, err = s.begin(ctx, tx, b.SKU, b.To.Total-o.Units)
+		changed, err = s.begin(ctx, tx, b.SKU, b.To.Total-o.Cursor.Deducted-o.Units)
 	default:
 		changed, err = s.deductOwn(ctx, tx, b.SKU, o.Units-(b.To.Total-b.From.Total))
 	}

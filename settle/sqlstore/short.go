@@ -44,15 +44,19 @@ func (s *Store) has(ctx context.Context, sku string) string {
 }
 
 // unowned are units that were deducted for rows that are not there any more, since they were deleted by hand. A ledger
-// that is read whole brings the rows back, and the units are not deducted again.
+// that is read whole brings the rows back, and the units are not deducted again. Where the ledger is not the cursor's,
+// it may be one of before, which Redis has brought back: its rows tell what was deducted.
 func (s *Store) unowned(ctx context.Context, tx *sql.Tx, b *settle.Batch) (units int64, err error) {
-	if !b.Whole || b.From == nil || b.From.Born != b.To.Born {
+	if b.From == nil || !b.Whole && b.From.Born == b.To.Born {
 		return 0, nil
 	}
 	err = tx.QueryRowContext(ctx, s.sql("SELECT COALESCE(SUM(taken), 0) FROM sluice_order WHERE sku = ? AND born = ?"),
 		stored(b.SKU), b.To.Born).Scan(&units)
 	if err != nil {
 		return 0, fmt.Errorf("add up what orders have taken: %w", err)
+	}
+	if b.From.Born != b.To.Born {
+		b.From.Deducted = units
 	}
 	return max(b.From.Deducted-units, 0), nil
 }

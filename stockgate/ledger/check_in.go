@@ -130,17 +130,17 @@ func (r *Store) deregister() (left bool) {
 	return left && (!r.Seen.Returned || r.looked) // or another ledger may have a mark of the process before
 }
 
-// handOver tells ledgers all that this instance knows, in each epoch once. It reports false when one cannot be told.
+// handOver tells ledgers all that this instance knows, in each epoch once, also in one of which it hears meanwhile: who
+// takes its mark away in an epoch and tells that one then finds that its own calls are lost. It reports false when one
+// cannot be told.
 func (r *Store) handOver(ctx context.Context, told map[string]int64) bool {
 	for _, sku := range r.Pending() {
-		epoch := r.Seen.Find(sku).Claim().Epoch
-		if told[sku] == epoch {
-			continue
+		for epoch := r.Seen.Find(sku).Claim().Epoch; told[sku] != epoch; epoch = r.Seen.Find(sku).Claim().Epoch {
+			if r.HandOver(ctx, sku) != nil {
+				return false
+			}
+			told[sku] = epoch
 		}
-		if r.HandOver(ctx, sku) != nil {
-			return false
-		}
-		told[sku] = epoch
 	}
 	return true
 }

@@ -161,3 +161,24 @@ func TestLeave_TellsALedgerThatFrozeMeanwhile(t *testing.T) {
 	testkit.Want(t, "the order is back", server.Client.HExists(t.Context(), keys("1001")[1], "a").Val(), true)
 	testkit.Want(t, "its mark is left", server.Client.HExists(t.Context(), hashOf1001, "m:"+r.instance).Val(), false)
 }
+
+// An instance that stops has something to tell, and has not heard that the epoch has risen once more. It tells that
+// epoch, too, before it takes its mark away: without the mark it would find that its own calls are lost.
+func TestLeave_TellsTheEpochThatItHearsLast(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	r, other := connect(t, server, texts()), connect(t, server, texts())
+	testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1001", 5, 0))
+	testkit.Want(t, "reserve", takeUnit(t, r, "a", "ann"), Held)
+	testkit.Must[Stock](t)(other.SetState(t.Context(), "1001", Frozen))
+	testkit.Must[[]Record](t)(r.Sweep(t.Context(), "1001", 1, 2, 1))
+	testkit.Want(t, "SKUs that wait for what it knows", len(r.Pending()), 1)
+	testkit.Must[Stock](t)(other.SetState(t.Context(), "1001", On))
+	before := testkit.Must[Stock](t)(other.SetState(t.Context(), "1001", Frozen))
+	testkit.Check(t, r.Close())
+	after, _, err := other.ReadStock(t.Context(), "1001")
+	testkit.Check(t, err)
+	testkit.Want(t, "the epoch", after.Epoch, before.Epoch)
+	testkit.Want(t, "why it is frozen", after.Why, before.Why)
+	testkit.Want(t, "its mark is left", server.Client.HExists(t.Context(), hashOf1001, "m:"+r.instance).Val(), false)
+}

@@ -23,12 +23,15 @@ const (
 	recordsPage = 1000
 )
 
-// register notes that sku may get a ledger, or had one. It reports whether the registry did not know it before: a known
-// SKU without a ledger has lost it, or a call failed before it made one, which is taken for the same.
-func (r *Store) register(ctx context.Context, sku string) (fresh bool, err error) {
-	registry := registryKey(r.name)
+// register notes that SKUs may get a ledger, or had one. It reports whether the registry did not know one before: a
+// known SKU without a ledger has lost it, or a call failed before it made one, which is taken for the same.
+func (r *Store) register(ctx context.Context, skus ...string) (fresh bool, err error) {
+	registry, members := registryKey(r.name), make([]redis.Z, len(skus))
+	for i, sku := range skus {
+		members[i].Member = sku
+	}
 	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		added, err := c.ZAdd(ctx, registry, redis.Z{Member: sku}).Result()
+		added, err := c.ZAdd(ctx, registry, members...).Result()
 		if err != nil {
 			return fmt.Errorf("register: %w", err)
 		}
@@ -120,17 +123,12 @@ func (r *Store) noteLost(sku string) {
 
 const registerRetry = 100 * time.Millisecond
 
-// NoteLost has the registry know all SKUs whose ledgers this instance has seen and misses. It is called repeatedly:
-// Redis may lose the registry, too, and more than once.
+// NoteLost has the registry know all SKUs whose ledgers this instance has seen: one that it lacks is not settled, and
+// one whose ledger is gone could be made as if it had never been. It is called repeatedly: Redis may lose the registry
+// more than once, and in a cluster without any ledger.
 func (r *Store) NoteLost(ctx context.Context) error {
-	for some := range slices.Chunk(r.Seen.missing(), listPage) {
-		known, err := r.registered(ctx, some...)
-		for i := 0; i < len(some) && err == nil; i++ {
-			if !known[i] {
-				_, err = r.register(ctx, some[i])
-			}
-		}
-		if err != nil {
+	for some := range slices.Chunk(r.Seen.SKUs(), listPage) {
+		if _, err := r.register(ctx, some...); err != nil {
 			return err
 		}
 	}

@@ -65,11 +65,12 @@ func settlerOf(home string, c Claim) *homeClaim {
 const lostSettled = "settled"
 
 // JoinRecovery freezes a ledger that stands at a version and has lost what was settled in a home, unless it is frozen,
-// and has it wait until ToldSettled of the same home: another database does not know what this one knows.
-func (r *Store) JoinRecovery(ctx context.Context, home, sku string, at StockVersion) error {
+// and has it wait until ToldSettled of the same home: another database does not know what this one knows. born is the
+// first epoch of the ledger: who claims an earlier one says that the ledger is gone.
+func (r *Store) JoinRecovery(ctx context.Context, home, sku string, at StockVersion, born int64) error {
 	claim := Claim{Epoch: at.Epoch, Ver: at.Ver, Lost: lostSettled}
 	if at.State == Frozen {
-		claim = Claim{Epoch: at.Epoch - 1} // it was open then
+		claim = Claim{Epoch: max(at.Epoch-1, born)} // it was open then
 	}
 	_, err := r.recoverHome(ctx, sku, settlerOf(home, claim), 0, 0)
 	return err

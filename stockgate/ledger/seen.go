@@ -198,18 +198,6 @@ func (t *Seen) HearSale(sku string, sale int64) {
 	}
 }
 
-// missing are the SKUs whose ledgers were there and are not any more.
-func (t *Seen) missing() (skus []string) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	for sku, one := range t.all {
-		if _, gone := one.Lost(); gone {
-			skus = append(skus, sku)
-		}
-	}
-	return skus
-}
-
 // SKUs are those of which a ledger was seen.
 func (t *Seen) SKUs() []string {
 	t.mu.RLock()
