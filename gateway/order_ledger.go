@@ -282,7 +282,7 @@ func (o *orderLedger) watchAll(ctx context.Context, d *ledger.Reserver) {
 			d.Preload(sku)
 		}
 	}
-	if o.Store.NoteLost(ctx) == nil {
+	if o.Store.NoteLost(ctx, skus) == nil {
 		o.noteLost(ctx)
 	}
 	o.left.find(ctx, o.Store, skus, o.log)

@@ -445,7 +445,7 @@ func TestLost_SKUThatTheRegistryHasLostIsSettled(t *testing.T) {
 	s.redis.Client.ZRem(t.Context(), "sluice:shop:skus", sku) // its node has failed over
 	g.buy(sku, 0, 4)
 	s.runs(s.settler)
-	if err := g.store.NoteLost(t.Context()); err != nil { // a gate does so every few seconds
+	if err := g.store.NoteLost(t.Context(), nil); err != nil { // a gate does so every few seconds
 		t.Fatal(err)
 	}
 	s.until("what is sold is settled", func() bool {

@@ -81,7 +81,7 @@ func TestCreate_LedgerThatIsLostTwiceIsNotCreatedAnew(t *testing.T) {
 		if _, _, err := saw.ReadStock(t.Context(), "1001"); !errors.Is(err, ErrLost) {
 			t.Fatalf("the loss was not noticed: %v", err)
 		}
-		if err := saw.NoteLost(t.Context()); err != nil {
+		if err := saw.NoteLost(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 		other := connect(t, server, texts())
