@@ -32,8 +32,8 @@ var bugs = map[string][]string{
 		"elseif false and user",
 	},
 	"a second confirmation sells again": {
-		"H = 'C', C = ALREADY, X = WAS_RELEASED, R = WAS_RELEASED",
-		"H = 'C', C = 'C', X = WAS_RELEASED, R = WAS_RELEASED",
+		"H = 'C', C = ALREADY, X = WAS_RELEASED, R = WAS_REFUNDED",
+		"H = 'C', C = 'C', X = WAS_RELEASED, R = WAS_REFUNDED",
 	},
 	"a release returns no unit": {
 		"'R' then\n\t\tif from == 'H' then stock.held = stock.held - quantity end",
@@ -58,8 +58,10 @@ var bugs = map[string][]string{
 	"an overdue hold is forgotten": {
 		"\tif state == 'H' then\n\t\tif #leases",
 		"\tif state == '?' then\n\t\tif #leases",
-		"elseif state == 'X' or state == 'R' then\n\t\tgone",
-		"elseif true then\n\t\tgone",
+		"elseif state == 'X' or state == 'R' then\n\t\tover",
+		"elseif state ~= 'C' then\n\t\tover",
+		"if state == 'X' then gone",
+		"if state ~= 'R' then gone",
 	},
 	"an older stock is taken for the newest": {
 		"local why = seen(stock, reached, run)",
