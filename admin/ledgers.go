@@ -44,6 +44,9 @@ type Ledgers interface {
 	// SKUs names at most limit SKUs that have a ledger.
 	SKUs(ctx context.Context, limit int) ([]string, error)
 
+	// Lost names at most limit SKUs whose ledger is gone.
+	Lost(ctx context.Context, limit int) ([]string, error)
+
 	// List reads at most limit ledgers, and first those that are lost: they have the state "lost", and Why says the way
 	// out.
 	List(ctx context.Context, limit int) ([]Stock, error)

@@ -47,7 +47,15 @@ func (a *API) lacking(r *http.Request, op string, skus []string, err error) erro
 		return err
 	}
 	if skus == nil {
-		skus, _ = a.Ledgers.SKUs(r.Context(), maxAsked)
+		var fault error
+		if skus, fault = a.Ledgers.SKUs(r.Context(), maxAsked); fault != nil {
+			return fault
+		}
+		lost, fault := a.Ledgers.Lost(r.Context(), 1)
+		if fault != nil {
+			return fault
+		}
+		skus = append(skus, lost...)
 	}
 	for _, sku := range skus {
 		if fault := a.Ledgers.Lacks(r.Context(), sku, r.PathValue("serial")); fault != nil {

@@ -45,8 +45,8 @@ func (c *decider) decide(sku string, o *ledger.Leased, r result) {
 		c.live().Log.Error("an order is stuck: its unit stays held until a person decides; see what the upstream has, then "+
 			"sluice reservation requeue, confirm or release", "sku", sku, "serial", o.Serial, "attempts", o.Attempt, "cause",
 			r.why)
-	case done == ledger.WasReleased && r.move == ledger.MoveConfirm:
-		c.live().Settle(sku, o.Serial, ledger.Confirm) // which counts the contradiction, and says it
+	case (done == ledger.WasReleased || done == ledger.WasRefunded) && r.move == ledger.MoveConfirm:
+		c.live().Settle(sku, o.Serial, ledger.Confirm) // which says it, and counts what contradicts
 	}
 }
 

@@ -150,8 +150,8 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (ledger.Done, erro
 		kind = attemptReleased
 	}
 	switch {
-	case done == ledger.WasReleased && c.Move == ledger.MoveConfirm:
-		d.live().Settle(c.SKU, c.Serial, ledger.Confirm) // which counts the contradiction, and says it
+	case (done == ledger.WasReleased || done == ledger.WasRefunded) && c.Move == ledger.MoveConfirm:
+		d.live().Settle(c.SKU, c.Serial, ledger.Confirm) // which says it, and counts what contradicts
 	case done == ledger.Changed && decision.Move == ledger.MoveLater:
 		d.counts[attemptUnknown].Add(1)
 	case done == ledger.Changed && c.Move != ledger.MoveNotNow:

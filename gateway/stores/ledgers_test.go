@@ -18,18 +18,20 @@ import (
 // everyStore runs a test on memory and on Redis: the API is the same.
 func everyStore(t *testing.T, test func(t *testing.T, s *ledger.Store)) {
 	t.Run("memory", func(t *testing.T) { test(t, storetest.Ledger(t)) })
-	t.Run("redis", func(t *testing.T) {
-		server := redistest.Start(t)
-		r, err := ledger.NewStore(ledger.StoreOptions{Name: "shop", Events: 1000, Options: redisconn.Options{
-			Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-			BreakerErrors: 100, BreakerPause: time.Second,
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { r.Close() })
-		test(t, r)
-	})
+	t.Run("redis", func(t *testing.T) { test(t, onRedis(t, redistest.Start(t))) })
+}
+
+func onRedis(t *testing.T, server *redistest.Server) *ledger.Store {
+	t.Helper()
+	r, err := ledger.NewStore(ledger.StoreOptions{Name: "shop", Events: 1000, Options: redisconn.Options{
+		Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
+		BreakerErrors: 100, BreakerPause: time.Second,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
 }
 
 func TestLedgers_OperatorSetsLedgers(t *testing.T) {
@@ -207,6 +209,21 @@ func TestLedgers_FrozenLedgerDoesNotSayThatThereIsNoOrder(t *testing.T) {
 			k.Says(404, storetest.Words("no such reservation"), "POST", path+"?sku=1001", "")
 		}
 	})
+}
+
+// The ledger of a SKU is gone with an order that the shop gives back. An operator makes the ledger again, and takes the
+// order: the shop must say it again then.
+func TestLedgers_LostLedgerDoesNotSayThatThereIsNoOrder(t *testing.T) {
+	server := redistest.Start(t)
+	k := storetest.NewAPI(t, onRedis(t, server), 0)
+	k.Says(200, nil, "POST", "/stock/1001", `{"set": 1}`)
+	k.Says(404, storetest.Words("no such reservation"), "POST", "/reservations/sold/refund", "")
+	k.Says(200, nil, "POST", "/stock/1002", `{"set": 1}`)
+	if err := server.Client.Del(t.Context(), "sluice:shop:{1002}:s", "sluice:shop:{1002}:q").Err(); err != nil {
+		t.Fatal(err)
+	}
+	k.Says(409, storetest.Words("its ledger is gone"), "POST", "/reservations/sold/refund?sku=1002", "")
+	k.Says(502, storetest.Words("1002", "say it again"), "POST", "/reservations/sold/refund", "")
 }
 
 func TestLedgers_SerialOfTwoSKUsMustBeNamedWithOne(t *testing.T) {

@@ -58,7 +58,8 @@ var notArchived = map[int64]error{
 	3: errors.New("its sale is not over: end it with sluice stock end, or wait until it closes"),
 	4: errors.New("orders are undecided: wait until the resolver has decided them"),
 	5: errors.New("another Redis server has taken over, and not every gateway has called it since: start those that are " +
-		"down, and try again in a minute"),
+		"down, and try again in a minute; one that was gone for a day is not waited for"),
+	6: errors.New("it is frozen: sluice stock recover shows both books, and ends it with --state ended --apply"),
 }
 
 // Archive forgets the orders of a sale that is over, where the ledger is still at an epoch and version: the caller has

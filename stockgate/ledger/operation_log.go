@@ -240,6 +240,8 @@ func (j *OperationLog) corrects(sku string, c *change, i *item) {
 		return
 	case c.Op == Release && e.status == StatusSold: // another instance has given it back
 		e.status, e.adopted = StatusReleased, false
+	case c.Op == Adopt:
+		e.status, e.adopted = StatusSold, true
 	case c.Op == Refund: // also where another instance has adopted what this one knew as released
 		e.status, e.adopted = StatusRefunded, false
 	case c.Op == Confirm && e.status.Final():

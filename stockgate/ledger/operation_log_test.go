@@ -136,3 +136,16 @@ func TestOperationLog_AnOlderAnswerOvertakenByAnotherChangesNothing(t *testing.T
 		}
 	}
 }
+
+// A refund and an adoption of one order are under way at once, and are answered in the order in which the ledger did
+// them.
+func TestOperationLog_HasTheAdoptionThatFollowsARefund(t *testing.T) {
+	j := newOperationLog(4)
+	items := []Item{{Serial: "s", User: "ann", Quantity: 2}}
+	j.Reserved("1001", Answer{Epoch: 1, Ver: 1}, 9, items, []Code{Held})
+	j.Intends("1001", 1, Refund, items)
+	j.Intends("1001", 1, Adopt, items)
+	j.Corrects("1001", Answer{Epoch: 1, Ver: 10}, false, Refund, items, []Done{Changed})
+	j.Corrects("1001", Answer{Epoch: 1, Ver: 11}, false, Adopt, items, []Done{Changed})
+	testkit.Want(t, "the order", notes(j)["s"], "A")
+}

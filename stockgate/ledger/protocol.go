@@ -109,7 +109,7 @@ const (
 	NotFound    Done = -8  // confirm or refund of an unknown serial
 	Oversold    Done = 4   // adopted, and now more is sold than there is: an alarm
 	NoLedger    Done = -6  // there is no ledger for this SKU
-	WasRefunded Done = -11 // confirm of what the shop has given back since: nothing is to be done
+	WasRefunded Done = -11 // confirm of what was given back
 )
 
 // Record is one reservation.

@@ -125,6 +125,7 @@ func (r *Recovery) report(ctx context.Context, sku string, now, keep int64, leav
 			return s, err
 		}
 		unknown = unknownSerials(all)
+		at.partial = r.omits(sku, from, s.Here, func(e *entry) bool { return !e.bare })
 		at.phase, at.told, at.restored = 1, changes, s.Restored
 	}
 	if at.phase == 1 {
@@ -170,20 +171,23 @@ func (r *Recovery) dismiss(ctx context.Context, sku string, now, keep int64, at 
 	return s, nil
 }
 
+// omits reports whether any of some orders is too old to be told, and not older than what is left of the ledger.
+func (r *Recovery) omits(sku string, from, here int64, some func(*entry) bool) bool {
+	all, _ := r.Log.entriesOf(sku, func(e *entry) bool {
+		return e.changed <= from && e.changed >= here-clocksDiffer && some(e)
+	})
+	return len(all) > 0
+}
+
 // tellRest tells what is left to be told. here is when this instance last called what is left of the ledger; a journal
 // that does not reach back so far, or whose orders of since then are too old to be told, can tell, but not vouch that it
 // was all.
 func (r *Recovery) tellRest(ctx context.Context, sku string, now, keep, here int64,
 	at *progress) (s Result, err error) {
-	from, old := toldFrom(now, keep), false
-	all, changes := r.Log.entriesOf(sku, func(e *entry) bool {
-		if e.changed <= from {
-			old = old || e.changed >= here-clocksDiffer
-			return false
-		}
-		return e.change > at.told || at.phase < 2 && e.bare
-	})
-	at.partial = at.partial || at.phase < 2 && (old || !r.Log.reachesBack(here))
+	from := toldFrom(now, keep)
+	untold := func(e *entry) bool { return e.change > at.told || at.phase < 2 && e.bare }
+	all, changes := r.Log.entriesOf(sku, func(e *entry) bool { return e.changed > from && untold(e) })
+	at.partial = at.partial || at.phase < 2 && (r.omits(sku, from, here, untold) || !r.Log.reachesBack(here))
 	phase := 2
 	if at.partial {
 		phase = 1

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -86,14 +87,7 @@ func TestReturn_AnInstanceThatWasAwayForADayVouchesForNothing(t *testing.T) {
 	t.Parallel()
 	for away, want := range map[time.Duration]State{time.Hour: On, 25 * time.Hour: Frozen} {
 		server := redistest.Start(t)
-		open := func(dir string) *Store {
-			o := optionsFor(server, 2)
-			o.StateDir = dir
-			r := testkit.Must[*Store](t)(NewStore(o))
-			r.Settle = 0
-			r.visits.Wait() // the test alone calls from now on
-			return r
-		}
+		open := func(dir string) *Store { return opens(t, server, "0", dir) }
 		tellsAt := func(r *Store, now time.Time) {
 			testkit.Must[[]Record](t)(r.Sweep(t.Context(), "1001", 1, 2, 1))
 			testkit.Must[Result](t)(r.Recover(t.Context(), "1001", now.UnixMilli(), now.Add(KeepReleased).UnixMilli()))
@@ -127,6 +121,19 @@ func TestReturn_AnInstanceThatWasAwayForADayVouchesForNothing(t *testing.T) {
 	}
 }
 
+// opens returns an instance with a journal, which takes Redis for a server of that name; a visitor where dir is "". The
+// test alone calls from now on.
+func opens(t *testing.T, server *redistest.Server, run, dir string) *Store {
+	t.Helper()
+	o := optionsFor(server, 2)
+	o.StateDir, o.Visitor = dir, dir == ""
+	o.Identify = func(context.Context, *redis.Conn) (string, error) { return run, nil }
+	r := testkit.Must[*Store](t)(NewStore(o))
+	r.Settle = 0
+	r.visits.Wait()
+	return r
+}
+
 // killed ends a store: nothing is told, and no mark is taken away.
 func killed(t *testing.T, r *Store) {
 	t.Helper()
@@ -140,17 +147,8 @@ func killed(t *testing.T, r *Store) {
 // one has called: the ledger would pass over what it tells.
 func TestReturn_NoSaleIsArchivedBeforeEveryInstanceHasCalled(t *testing.T) {
 	t.Parallel()
-	server, run, dir := redistest.Start(t), "0", t.TempDir()
-	open := func(dir string, visitor bool) *Store {
-		o := optionsFor(server, 2)
-		o.StateDir, o.Visitor = dir, visitor
-		o.Identify = func(context.Context, *redis.Conn) (string, error) { return run, nil }
-		r := testkit.Must[*Store](t)(NewStore(o))
-		r.Settle = 0
-		r.visits.Wait() // the test alone calls from now on
-		return r
-	}
-	a, b := open(t.TempDir(), false), open(dir, false)
+	server, dir := redistest.Start(t), t.TempDir()
+	a, b := opens(t, server, "0", t.TempDir()), opens(t, server, "0", dir)
 	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 2, 0))
 	takeNow(t, a, "a", "ann")
 	takeNow(t, b, "b", "bob")
@@ -160,9 +158,8 @@ func TestReturn_NoSaleIsArchivedBeforeEveryInstanceHasCalled(t *testing.T) {
 	killed(t, b)
 	killed(t, a)
 	kept.restore(t, server)
-	run = "1"
-	a = open(t.TempDir(), false)
-	operator := open("", true)
+	a = opens(t, server, "1", t.TempDir())
+	operator := opens(t, server, "1", "")
 	archives := func() error {
 		for range 2 {
 			testkit.Must[[]Record](t)(a.Sweep(t.Context(), "1001", 1, 2, 1))
@@ -174,7 +171,7 @@ func TestReturn_NoSaleIsArchivedBeforeEveryInstanceHasCalled(t *testing.T) {
 	if err := archives(); !errors.Is(err, notArchived[5]) {
 		t.Errorf("while an instance is away: %v, want %v", err, notArchived[5])
 	}
-	b = open(dir, false)
+	b = opens(t, server, "1", dir)
 	for range 4 {
 		for _, r := range []*Store{a, b} {
 			testkit.Must[[]Record](t)(r.Sweep(t.Context(), "1001", 1, 2, 1))
@@ -184,5 +181,92 @@ func TestReturn_NoSaleIsArchivedBeforeEveryInstanceHasCalled(t *testing.T) {
 	testkit.Want(t, "the order of the tail", statusOf(t, operator, "tail"), "C")
 	killed(t, a)
 	killed(t, b)
+	testkit.Check(t, operator.Close())
+}
+
+// Redis loses its tail. An instance puts it back at once, and waits for another one, which returns after a day and has
+// taken no order since its last call. Nothing is missing: the SKU opens.
+func TestReturn_WhoHasToldInTimeVouchesLater(t *testing.T) {
+	t.Parallel()
+	server, dir := redistest.Start(t), t.TempDir()
+	open := func(dir string) *Store { return opens(t, server, "0", dir) }
+	tellsAt := func(r *Store, now time.Time) {
+		testkit.Must[[]Record](t)(r.Sweep(t.Context(), "1001", 1, 2, 1))
+		testkit.Must[Result](t)(r.Recover(t.Context(), "1001", now.UnixMilli(), now.Add(KeepReleased).UnixMilli()))
+	}
+	a, b := open(t.TempDir()), open(dir)
+	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 3, 0))
+	testkit.Must[[]Record](t)(b.Sweep(t.Context(), "1001", 1, 2, 1))
+	kept := snapshotOf(t, server, "1001")
+	takes(t, a, "tail")
+	testkit.Must[[]Record](t)(b.Sweep(t.Context(), "1001", 1, 2, 1))
+	killed(t, b)
+	kept.restore(t, server)
+	for range 3 {
+		tellsAt(a, time.Now())
+	}
+	testkit.Want(t, "while b is away", stockIn(t, a).State, Frozen)
+	b = open(dir)
+	for range 4 {
+		for _, r := range []*Store{b, a} {
+			tellsAt(r, time.Now().Add(25*time.Hour))
+		}
+	}
+	testkit.Want(t, "when b has told", stockIn(t, a).State, On)
+	testkit.Want(t, "the order of the tail", statusOf(t, a, "tail"), "H")
+	killed(t, a)
+	killed(t, b)
+}
+
+// A gateway is gone for good, Redis restarts, and the SKU freezes, since that one does not call. What an operator says
+// who has looked at the shop stands, and an ended SKU is archived.
+func TestReturn_WhatAnOperatorSaysOfAFrozenSKUStands(t *testing.T) {
+	t.Parallel()
+	for _, state := range []State{Paused, Ended} {
+		server := redistest.Start(t)
+		a, gone := opens(t, server, "0", t.TempDir()), opens(t, server, "0", t.TempDir())
+		testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 2, 0))
+		takeNow(t, gone, "b", "bob")
+		killed(t, gone)
+		killed(t, a)
+		a = opens(t, server, "1", t.TempDir())
+		sweep := func() { testkit.Must[[]Record](t)(a.Sweep(t.Context(), "1001", 1, 2, 1)) }
+		sweep()
+		ago := fmt.Sprintf("1|%d", time.Now().Add(-2*time.Minute).UnixMilli())
+		testkit.Check(t, server.Client.HSet(t.Context(), hashOf1001, "doubt", ago).Err())
+		sweep()
+		frozen := stockIn(t, a)
+		testkit.Want(t, "after a minute", frozen.State, Frozen)
+		if err := a.Archive(t.Context(), "1001", frozen.Epoch, frozen.Ver); !errors.Is(err, notArchived[6]) {
+			t.Errorf("archive what is frozen: %v, want %v", err, notArchived[6])
+		}
+		testkit.Must[Stock](t)(a.SetState(t.Context(), "1001", state))
+		sweep()
+		s := stockIn(t, a)
+		testkit.Want(t, "a second later", s.State, state)
+		if state == Ended {
+			testkit.Check(t, a.Archive(t.Context(), "1001", s.Epoch, s.Ver))
+		}
+		killed(t, a)
+	}
+}
+
+// A gateway that crashed a day before Redis restarts has nothing to tell: an archive does not wait for it.
+func TestReturn_AnOldCrashKeepsNoSaleFromItsArchive(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a := opens(t, server, "0", t.TempDir())
+	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 2, 0))
+	takeNow(t, a, "a", "ann")
+	testkit.Must[Stock](t)(a.SetState(t.Context(), "1001", Ended))
+	killed(t, a)
+	operator := opens(t, server, "1", "")
+	s := stockIn(t, operator)
+	if err := operator.Archive(t.Context(), "1001", s.Epoch, s.Ver); !errors.Is(err, notArchived[5]) {
+		t.Errorf("at once: %v, want %v", err, notArchived[5])
+	}
+	ago := fmt.Sprintf("9|%d|0", time.Now().Add(-25*time.Hour).UnixMilli())
+	testkit.Check(t, server.Client.HSet(t.Context(), hashOf1001, "m:"+a.instance, ago).Err())
+	testkit.Check(t, operator.Archive(t.Context(), "1001", s.Epoch, s.Ver))
 	testkit.Check(t, operator.Close())
 }

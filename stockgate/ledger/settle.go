@@ -234,7 +234,11 @@ func (r *settler) noteResult(q *skuQueue, op Op, it Item, done Done) {
 	case Oversold:
 		r.countSettled(q, op)
 		r.noteSettled(q, it.Serial, op)
-	case NoLedger, WasRefunded: // finish has logged it, for all of them at once; the shop has given it back meanwhile
+	case NoLedger: // finish has logged it, for all of them at once
+		return
+	case WasRefunded:
+		r.o.Log.Warn("an order that was given back is confirmed; if the upstream has it still, it must cancel it", "sku",
+			q.sku, "serial", it.Serial)
 		return
 	}
 	r.contradictions.WithLabelValues(r.label(q.sku)).Inc()

@@ -4,7 +4,9 @@
 -- ARGV: events, epoch and ver of what the caller has
 -- Reply: false without a ledger, else all numbers, and 1 where it is archived, now or before; 2 where it is not at that
 -- version; 3 where the sale is not over; 4 where an order is undecided; 5 where another server has taken over, and an
--- instance has not called it yet: what that one knows would be passed over.
+-- instance has not called it yet: what that one knows would be passed over; 6 where it is frozen.
+
+local DAY = 86400000 -- ms; what is older no instance tells
 
 local stock = load()
 if not stock then
@@ -14,8 +16,21 @@ if redis.call('HEXISTS', S, 'archived') == 1 and stock.total == 0 and stock.stat
 	redis.call('EXISTS', R) == 0 then
 	return whole(stock, 1)
 end
+-- waits reports whether an instance that may tell something has not called this server yet.
+local function waits()
+	local all, past = redis.call('HGETALL', S), clock() - DAY
+	for i = 1, #all, 2 do
+		local _, _, run = stamp(string.sub(all[i], 1, 2) == 'm:' and all[i + 1] or '')
+		if run and run ~= RUN and lately(all[i + 1], stock.jump) > past then return true end
+	end
+	return false
+end
+
 if stock.epoch ~= tonumber(ARGV[2]) or stock.ver ~= tonumber(ARGV[3]) then
 	return whole(stock, 2)
+end
+if stock.state == 'frozen' then
+	return whole(stock, 6)
 end
 local closed = (stock.state == 'on' or stock.state == 'paused') and stock.closes > 0 and clock() >= stock.closes
 if stock.state ~= 'ended' and not closed then
@@ -24,7 +39,7 @@ end
 if stock.held > 0 then
 	return whole(stock, 4)
 end
-if RUN ~= '' and stock.run ~= '' and stock.run ~= RUN and silent(stock, false) > 0 then
+if RUN ~= '' and stock.run ~= '' and stock.run ~= RUN and waits() then
 	return whole(stock, 5)
 end
 stock.epoch, stock.state, stock.total, stock.sold = stock.epoch + 1, 'ended', 0, 0

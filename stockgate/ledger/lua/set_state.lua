@@ -1,6 +1,6 @@
--- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who opens what is
--- frozen or verifying vouches for what the ledger holds, and for the server that holds it; who resumes or begins anew
--- does not, and nobody vouches for what this very call finds lost. Later epochs that somebody has seen
+-- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who puts what is frozen
+-- into another state, or opens what is verifying, vouches for what the ledger holds, and for the server that holds it;
+-- who resumes or begins anew does not, and nobody vouches for what this very call finds lost. Later epochs that somebody has seen
 -- elsewhere count no more then; a later sale does. What an operator says ends what overruled the state (overrule.lua),
 -- but freezing does not. That a SKU has ended since every unit is paid stands until a state is said again, or the sale
 -- is archived: it outlasts a time in which the SKU is frozen or overruled.
@@ -34,9 +34,7 @@ if paid and over and not string.match(over, '|$') then
 	return whole(stock, 0)
 end
 if over then note(stock, 'over', string.match(over, '^%d+') .. '|') end
-if state == 'on' and (stock.state == 'frozen' or stock.state == 'verifying') then
-	trust(stock)
-end
+if stock.state == 'frozen' or state == 'on' and stock.state == 'verifying' then trust(stock) end
 if state ~= stock.state or stock.paid and not paid then
 	local c, before, ends = change(), reason(stock), paid and state == 'ended'
 	stock.state = state
