@@ -180,8 +180,8 @@ func (r *Recovery) omits(sku string, from, here int64, some func(*entry) bool) b
 }
 
 // tellRest tells what is left to be told. here is when this instance last called what is left of the ledger; a journal
-// that does not reach back so far, or whose orders of since then are too old to be told, can tell, but not vouch that it
-// was all.
+// that does not reach back so far, or whose orders of since then are too old to be told, can tell, but not vouch that
+// it was all.
 func (r *Recovery) tellRest(ctx context.Context, sku string, now, keep, here int64,
 	at *progress) (s Result, err error) {
 	from := toldFrom(now, keep)

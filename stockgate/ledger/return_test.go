@@ -81,8 +81,8 @@ func damagedJournal(dir string) error {
 	return err
 }
 
-// An instance is killed, Redis loses its tail, and the SKU waits for that instance. What it tells when it returns is not
-// older than 23 hours: after longer it vouches for nothing, and an operator opens the SKU.
+// An instance is killed, Redis loses its tail, and the SKU waits for that instance. What it tells when it returns is
+// not older than 23 hours: after longer it vouches for nothing, and an operator opens the SKU.
 func TestReturn_AnInstanceThatWasAwayForADayVouchesForNothing(t *testing.T) {
 	t.Parallel()
 	for away, want := range map[time.Duration]State{time.Hour: On, 25 * time.Hour: Frozen} {
@@ -143,8 +143,8 @@ func killed(t *testing.T, r *Store) {
 	testkit.Check(t, r.journal.Close(false))
 }
 
-// Redis restarts without its tail while an instance is away that sold an order of it. The SKU is archived only when that
-// one has called: the ledger would pass over what it tells.
+// Redis restarts without its tail while an instance is away that sold an order of it. The SKU is archived only when
+// that one has called: the ledger would pass over what it tells.
 func TestReturn_NoSaleIsArchivedBeforeEveryInstanceHasCalled(t *testing.T) {
 	t.Parallel()
 	server, dir := redistest.Start(t), t.TempDir()

@@ -1,9 +1,9 @@
--- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who puts what is frozen
--- into another state, or opens what is verifying, vouches for what the ledger holds, and for the server that holds it;
--- who resumes or begins anew does not, and nobody vouches for what this very call finds lost. Later epochs that somebody has seen
--- elsewhere count no more then; a later sale does. What an operator says ends what overruled the state (overrule.lua),
--- but freezing does not. That a SKU has ended since every unit is paid stands until a state is said again, or the sale
--- is archived: it outlasts a time in which the SKU is frozen or overruled.
+-- set_state opens, pauses, ends or freezes. Freezing raises the epoch each time it is asked for. Who puts what is
+-- frozen into another state, or opens what is verifying, vouches for what the ledger holds, and for the server that
+-- holds it; who resumes or begins anew does not, and nobody vouches for what this very call finds lost. Later epochs
+-- that somebody has seen elsewhere count no more then; a later sale does. What an operator says ends what overruled the
+-- state (overrule.lua), but freezing does not. That a SKU has ended since every unit is paid stands until a state is
+-- said again, or the sale is archived: it outlasts a time in which the SKU is frozen or overruled.
 -- ARGV: events, state, "paid" where the settlers say so: they end what is paid, and open again what they have ended
 --   once units are free
 -- Reply: false without a ledger, else all numbers; done is 1 where it is in that state now.
