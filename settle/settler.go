@@ -23,8 +23,8 @@ type ChangeableLedger interface {
 	JoinRecovery(ctx context.Context, sku string, l Ledger) error
 	// Outrun closes the SKU for an operator if its ledger is older than a position that was settled.
 	Outrun(ctx context.Context, sku string, settled Position) error
-	// Told says that the ledger has all orders that are settled, as it was compared in an epoch. It is called until the SKU
-	// is open.
+	// Told says that the ledger has all orders that are settled, as it was compared in an epoch. It is called until the
+	// SKU is open.
 	Told(ctx context.Context, sku string, epoch int64) (opened bool, err error)
 	// PutBack tells the ledger orders as sold, held or refunded. What it has as final stays so. The resolver decides
 	// the held ones.

@@ -123,9 +123,9 @@ func (r *Store) noteLost(sku string) {
 
 const registerRetry = 100 * time.Millisecond
 
-// NoteLost has the registry know all SKUs whose ledgers this instance has seen, besides those that SKUs has just listed:
-// one that it lacks is not settled, and one whose ledger is gone could be made as if it had never been. It is called
-// repeatedly: Redis may lose the registry more than once, and in a cluster without any ledger.
+// NoteLost has the registry know all SKUs whose ledgers this instance has seen, besides those that SKUs has just
+// listed: one that it lacks is not settled, and one whose ledger is gone could be made as if it had never been. It is
+// called repeatedly: Redis may lose the registry more than once, and in a cluster without any ledger.
 func (r *Store) NoteLost(ctx context.Context, listed []string) error {
 	seen := slices.DeleteFunc(r.Seen.SKUs(), func(sku string) bool {
 		_, known := slices.BinarySearch(listed, sku)

@@ -204,8 +204,8 @@ func FuzzValidSerial(f *testing.F) {
 	})
 }
 
-// A user who sends no key cancels an order, and buys again a day later, in the same sale. The shop answers a known serial
-// with the order that it created: the new order has another serial.
+// A user who sends no key cancels an order, and buys again a day later, in the same sale. The shop answers a known
+// serial with the order that it created: the new order has another serial.
 func TestSerial_OrderOfADayLaterIsNotTheOneThatWasRefunded(t *testing.T) {
 	t.Parallel()
 	withUnits(t, func(t *testing.T, s *Store) {

@@ -213,8 +213,8 @@ func TestSettle_MoreSettleAtOnceWhileMuchIsOwed(t *testing.T) {
 	})
 }
 
-// The shop has cancelled an order, and says so before the instance that sent it can tell the ledger of the answer. Ledger
-// and shop agree: there is nothing to cancel.
+// The shop has cancelled an order, and says so before the instance that sent it can tell the ledger of the answer.
+// Ledger and shop agree: there is nothing to cancel.
 func TestSettle_LateConfirmationOfARefundedOrderIsNoContradiction(t *testing.T) {
 	t.Parallel()
 	withUnits(t, func(t *testing.T, other *Store) {
