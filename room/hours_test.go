@@ -229,3 +229,27 @@ func TestRoom_EarlierEndThatIsMetByTheNextRoomCostsNoPlace(t *testing.T) {
 		t.Errorf("who had joined hears %+v, %+v", m, a)
 	}
 }
+
+// A sale that is on is moved: who was called before has the first place at the new start.
+func TestRoom_AStartThatIsMovedCostsNoPlace(t *testing.T) {
+	t.Parallel()
+	var sale atomic.Pointer[Sale]
+	now := time.Now().UnixMilli()
+	sale.Store(&Sale{Starts: now - 60_000, Ends: now + 3_600_000})
+	s := open(t, redistest.Start(t), func(o *Options) { o.Sale = func() Sale { return *sale.Load() } })
+	s.set(1, 0)
+	s.inPhase(t, Open)
+	first, second := &person{user: "a"}, &person{user: "b"}
+	is := func(p *person, want string) bool {
+		m, _ := p.ask(t, s, false, "me", "")
+		return m.State == want
+	}
+	first.ask(t, s, true, "join", "")
+	testkit.Eventually(t, "the first one is called", func() bool { return is(first, IsCalled) })
+	sale.Store(&Sale{Starts: time.Now().Add(3 * time.Second).UnixMilli(), Ends: now + 3_600_000})
+	s.inPhase(t, PreQueue)
+	testkit.Eventually(t, "the first one waits", func() bool { return is(first, IsWaiting) })
+	second.ask(t, s, true, "join", "")
+	testkit.Eventually(t, "the first one is called again", func() bool { return is(first, IsCalled) })
+	testkit.Want(t, "the second one waits", is(second, IsWaiting), true)
+}

@@ -347,7 +347,7 @@ func (r *Room) move(ctx context.Context, read *storeReading) {
 		most = int64(credit)
 	}
 	m := r.o.Rules.Move(s, most)
-	if m.Calls == 0 && (rate == 0 || s.Waiting() == 0 || s.Phase != Open) {
+	if m.Calls == 0 && (rate == 0 || s.Waiting() == 0 || !s.moves()) {
 		return
 	}
 	if rate > 0 {

@@ -78,3 +78,18 @@ func TestRoom_WarnsOfAnOperatorsStateThatIsInForce(t *testing.T) {
 		return strings.Contains(later.log.String(), warning) && strings.Contains(later.log.String(), "state=off")
 	})
 }
+
+// With less than one call a second, those who wait are called in a room that takes no one in any more, too.
+func TestRoom_DrainCallsPeopleAtASlowRate(t *testing.T) {
+	t.Parallel()
+	s := open(t, redistest.Start(t), func(o *Options) { o.Stock = nil })
+	set := func(field, value string) { testkit.Check(t, s.Set(t.Context(), field, value)) }
+	set(FieldOverride, OverrideHold)
+	s.inPhase(t, Hold)
+	for _, user := range []string{"a", "b"} {
+		(&person{user: user}).ask(t, s, true, "join", "")
+	}
+	set(FieldRate, "0.9")
+	set(FieldOverride, OverrideDrain)
+	testkit.Eventually(t, "both are called", func() bool { return s.view.Load().state.Serving == 2 })
+}

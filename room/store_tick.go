@@ -299,7 +299,7 @@ func (r *storeReading) fields(sale Sale) []any {
 // has moved the room since.
 func (s *Store) Move(ctx context.Context, on *State, m Move, credit float64) (bool, error) {
 	reply, err := s.run(ctx, "move", []string{s.keys.room, s.keys.steps}, on.Moves, m.Serving, m.Threshold, m.Calls,
-		strconv.FormatFloat(credit, 'f', 3, 64), MaxSteps)
+		strconv.FormatFloat(credit, 'f', 9, 64), MaxSteps)
 	if err != nil {
 		return false, fmt.Errorf("move the room: %w", err)
 	}

@@ -12,12 +12,17 @@ redis.call('HSET', KEYS[1], 'serving', ARGV[2], 'threshold', ARGV[3], 'credit', 
 redis.call('HINCRBY', KEYS[1], 'moves', 1)
 local called = redis.call('HINCRBY', KEYS[1], 'called', ARGV[4])
 local step = string.format('%.0f %s %s %.0f', now, ARGV[2], ARGV[3], called)
+-- Steps that are later than now are of a clock that ran ahead: they are of now.
+for i = -1, -redis.call('LLEN', KEYS[2]), -1 do
+  local ahead, rest = string.match(redis.call('LINDEX', KEYS[2], i), '^(%d+)(.*)$')
+  if tonumber(ahead) <= now then break end
+  redis.call('LSET', KEYS[2], i, string.format('%.0f', now) .. rest)
+end
 local last = redis.call('LINDEX', KEYS[2], -1)
 local at = last and tonumber(string.match(last, '^%d+'))
-if at and math.floor(at / 1000) >= math.floor(now / 1000) then
-  -- The step keeps its time: a person is called when the first one of the second is, at most a second early. A later
-  -- time is one of a clock that ran ahead.
-  step = string.format('%.0f', math.min(at, now)) .. string.match(step, '^%d+(.*)$')
+if at and math.floor(at / 1000) == math.floor(now / 1000) then
+  -- The step keeps its time: a person is called when the first one of the second is, at most a second early.
+  step = string.format('%.0f', at) .. string.match(step, '^%d+(.*)$')
   redis.call('LSET', KEYS[2], -1, step)
 else
   redis.call('RPUSH', KEYS[2], step)

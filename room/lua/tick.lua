@@ -73,13 +73,13 @@ if ARGV[4] == '1' then
   if math.abs(now - get('stock_at')) > 500 then set('stock_at', now) end
 end
 
--- Order, seed and beacon stand from the start on. Before it, an instance that has started decides. A draw that has begun
--- is not that of a later start: all are drawn anew, by a seed that was not published.
+-- Order, seed and beacon stand from the start on. Before it, an instance that has started decides. Calls and a draw that
+-- have begun are not those of a later start: all are called anew, and drawn by a seed that was not published.
 if told and (now < starts or moved or get('issued') == 0 and not begun) then
-  if begun then
+  if begun or now < starts and get('called') > 0 then
     redis.call('DEL', KEYS[2], KEYS[6])
-    redis.call('HSET', KEYS[1], 'serving', 0, 'threshold', 0, 'called', 0, 'claimed', 0, 'steps', 0,
-      'seed', ARGV[12], 'commit', ARGV[13])
+    redis.call('HSET', KEYS[1], 'serving', 0, 'threshold', 0, 'called', 0, 'claimed', 0, 'steps', 0)
+    if has('seed') then redis.call('HSET', KEYS[1], 'seed', ARGV[12], 'commit', ARGV[13]) end
     redis.call('HINCRBY', KEYS[1], 'moves', 1)
     redis.call('HINCRBY', KEYS[1], 'redrawn', 1)
     redis.call('HDEL', KEYS[1], 'early', 'early_people', 'drawn_by', 'beacon')
