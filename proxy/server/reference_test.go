@@ -69,7 +69,8 @@ func referenceHead(limits Limits, data string) (head, rest string, f referenceFr
 	}
 	lines := strings.Split(latin(head), "\r\n")
 	m := requestLineRE.FindStringSubmatch(lines[0])
-	if m == nil || m[1] == "TRACE" || m[1] == "CONNECT" || len(m[2]) > limits.Target {
+	if m == nil || m[1] == "TRACE" || m[1] == "CONNECT" || len(m[2]) > limits.Target ||
+		len(lines[0])+len("\r\n") > min(limits.Header, limits.Target+targetSlack) {
 		return head, rest, f, false
 	}
 	fields := map[string][]string{}
