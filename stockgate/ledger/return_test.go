@@ -87,13 +87,8 @@ func TestReturn_AnInstanceThatWasAwayForADayVouchesForNothing(t *testing.T) {
 	t.Parallel()
 	for away, want := range map[time.Duration]State{time.Hour: On, 25 * time.Hour: Frozen} {
 		server := redistest.Start(t)
-		open := func(dir string) *Store { return opens(t, server, "0", dir) }
-		tellsAt := func(r *Store, now time.Time) {
-			testkit.Must[[]Record](t)(r.Sweep(t.Context(), "1001", 1, 2, 1))
-			testkit.Must[Result](t)(r.Recover(t.Context(), "1001", now.UnixMilli(), now.Add(KeepReleased).UnixMilli()))
-		}
 		dir := t.TempDir()
-		a, b := open(t.TempDir()), open(dir)
+		a, b := opens(t, server, "0", t.TempDir()), opens(t, server, "0", dir)
 		testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 3, 0))
 		takes(t, a, "a")
 		takes(t, b, "b")
@@ -104,13 +99,13 @@ func TestReturn_AnInstanceThatWasAwayForADayVouchesForNothing(t *testing.T) {
 		killed(t, b)
 		kept.restore(t, server)
 		for range 3 {
-			tellsAt(a, time.Now())
+			tellsAt(t, a, time.Now())
 		}
 		testkit.Want(t, "while b is away", stockIn(t, a).State, Frozen)
-		b = open(dir)
+		b = opens(t, server, "0", dir)
 		for range 3 {
-			tellsAt(b, time.Now().Add(away))
-			tellsAt(a, time.Now().Add(away))
+			tellsAt(t, b, time.Now().Add(away))
+			tellsAt(t, a, time.Now().Add(away))
 		}
 		testkit.Want(t, "after "+away.String(), stockIn(t, a).State, want)
 		if want == On {
@@ -132,6 +127,13 @@ func opens(t *testing.T, server *redistest.Server, run, dir string) *Store {
 	r.Settle = 0
 	r.visits.Wait()
 	return r
+}
+
+// tellsAt has an instance call at a time, as it does each second, and tell what it has to tell.
+func tellsAt(t *testing.T, r *Store, now time.Time) {
+	t.Helper()
+	testkit.Must[[]Record](t)(r.Sweep(t.Context(), "1001", 1, 2, 1))
+	testkit.Must[Result](t)(r.Recover(t.Context(), "1001", now.UnixMilli(), now.Add(KeepReleased).UnixMilli()))
 }
 
 // killed ends a store: nothing is told, and no mark is taken away.
@@ -189,12 +191,7 @@ func TestReturn_NoSaleIsArchivedBeforeEveryInstanceHasCalled(t *testing.T) {
 func TestReturn_WhoHasToldInTimeVouchesLater(t *testing.T) {
 	t.Parallel()
 	server, dir := redistest.Start(t), t.TempDir()
-	open := func(dir string) *Store { return opens(t, server, "0", dir) }
-	tellsAt := func(r *Store, now time.Time) {
-		testkit.Must[[]Record](t)(r.Sweep(t.Context(), "1001", 1, 2, 1))
-		testkit.Must[Result](t)(r.Recover(t.Context(), "1001", now.UnixMilli(), now.Add(KeepReleased).UnixMilli()))
-	}
-	a, b := open(t.TempDir()), open(dir)
+	a, b := opens(t, server, "0", t.TempDir()), opens(t, server, "0", dir)
 	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 3, 0))
 	testkit.Must[[]Record](t)(b.Sweep(t.Context(), "1001", 1, 2, 1))
 	kept := snapshotOf(t, server, "1001")
@@ -203,13 +200,13 @@ func TestReturn_WhoHasToldInTimeVouchesLater(t *testing.T) {
 	killed(t, b)
 	kept.restore(t, server)
 	for range 3 {
-		tellsAt(a, time.Now())
+		tellsAt(t, a, time.Now())
 	}
 	testkit.Want(t, "while b is away", stockIn(t, a).State, Frozen)
-	b = open(dir)
+	b = opens(t, server, "0", dir)
 	for range 4 {
 		for _, r := range []*Store{b, a} {
-			tellsAt(r, time.Now().Add(25*time.Hour))
+			tellsAt(t, r, time.Now().Add(25*time.Hour))
 		}
 	}
 	testkit.Want(t, "when b has told", stockIn(t, a).State, On)
