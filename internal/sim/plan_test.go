@@ -34,6 +34,7 @@ const (
 	hurry    = 6 * time.Second   // after which an operator in a hurry does not wait any longer for a SKU to open
 	patience = 150 * time.Second // of another one: it freezes within a minute, and is named in one more
 	maxActs  = 4                 // of an operator: what settlers know closes a SKU again
+	youngest = 2 * time.Second   // master that another one replaces without a crash: each instance has called it by then
 	quietEnd = 4 * time.Minute   // by then a ledger is open again, or the log has named what a person has to do
 )
 
@@ -83,6 +84,9 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 		}
 		add(within(), fmt.Sprintf("fail-over after %v that loses %d writes", away, lost), func() { w.failOver(lost, away) })
 	}
+	if r.IntN(4) == 0 {
+		add(within(), "the server before is master again", w.failBack)
+	}
 	if r.IntN(12) == 0 {
 		away := time.Duration(r.IntN(2_000_000_000))
 		add(within(), fmt.Sprintf("Redis is away for %v, and empty then", away), func() { w.failOver(all, away) })
@@ -106,6 +110,11 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 		if ago := time.Duration(r.IntN(3_000_000)); ago > 0 && r.IntN(2) == 0 { // the attempt is lost, and its hold is not
 			lose, what = func() int { return w.since(ago) }, fmt.Sprintf("those of %v", ago)
 		}
+		back := time.Duration(0)
+		if r.IntN(3) == 0 {
+			back = youngest + time.Duration(r.IntN(10_000_000_000))
+			what += fmt.Sprintf("; the server before is master again %v later", back)
+		}
 		w.outage = func(g *gateway) {
 			for i := range w.gateways {
 				if w.at(i) == g {
@@ -113,6 +122,10 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 				}
 			}
 			w.failOver(lose(), away)
+			if back > 0 {
+				time.Sleep(away + back) // virtual time: it is a replica meanwhile
+				w.failBack()
+			}
 		}
 		add(0, fmt.Sprintf("when order %d is sent, its instance is killed, and Redis fails over after %v and loses %s",
 			n, away, what), func() { w.struck.Store(int64(n) + 1) })
@@ -245,11 +258,30 @@ func (w *world) jump(by time.Duration) {
 	}
 }
 
-// failOver puts a server in the place of the master that lacks its last writes.
+// failOver puts a new server in the place of the master, one that lacks its last writes.
 func (w *world) failOver(lost int, away time.Duration) {
 	if lost == all {
 		w.emptied = true
 	}
+	w.takeOver(lost, away, func() string {
+		w.servers++
+		return fmt.Sprintf("run%d", w.servers)
+	})
+}
+
+// failBack makes the server that was master before the present one, and has copied all from it since, the master again,
+// unless the present one is too young for that.
+func (w *world) failBack() {
+	w.network.mu.Lock()
+	young := w.redis == nil || time.Since(w.redis.began) < youngest
+	w.network.mu.Unlock()
+	if !young {
+		w.takeOver(0, 0, func() string { return w.before })
+	}
+}
+
+// takeOver stops the master. After a while another one has all but its last lost writes.
+func (w *world) takeOver(lost int, away time.Duration, name func() string) {
 	w.network.mu.Lock()
 	old := w.redis
 	w.redis = nil
@@ -263,8 +295,8 @@ func (w *world) failOver(lost int, away time.Duration) {
 		time.Sleep(away)
 		w.network.mu.Lock()
 		defer w.network.mu.Unlock()
-		w.servers++
-		w.redis = old.replica(fmt.Sprintf("run%d", w.servers), lost)
+		w.redis = old.replica(name(), lost)
 		w.redis.setClock(w.ahead)
+		w.before = old.name
 	})
 }

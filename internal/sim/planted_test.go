@@ -68,8 +68,17 @@ var bugs = map[string][]string{
 		"local why",
 	},
 	"another server is trusted at once": {
-		"if silent(stock, run ~= RUN, run) == 0 then",
+		"if silent() == 0 then",
 		"if true then",
+	},
+	"a server that is master again is trusted": {
+		"if another then arrive(stock, now) end",
+		"if another and string.match(stock.doubt or '', '^(.*)|%d+$') ~= RUN then\n" +
+			"\t\tnote(stock, 'doubt', RUN .. '|' .. digits(now))\n\t\tstock.doubt = RUN .. '|' .. digits(now)\n\tend",
+	},
+	"a mark of before a fail-over counts when its server is back": {
+		"(gone and RUN or NONE)",
+		"(gone and RUN or mark.run)",
 	},
 	"one who was silent notes a jump": {
 		"then jumped(stock, now) end",

@@ -37,6 +37,8 @@ func plantable() *embedredis.Scripts {
 // redisServer is one Redis process: an embedded Redis with a run id, and what changed it.
 type redisServer struct {
 	*embedredis.Server
+	name   string    // its run id
+	began  time.Time // when it became master
 	writes []write
 	made   int                                           // of them, which made the ledger
 	ahead  time.Duration                                 // by which its clock is ahead
@@ -53,7 +55,7 @@ type write struct {
 
 // newServer starts a Redis process.
 func newServer(runID string) *redisServer {
-	return &redisServer{Server: embedredis.New(scripts, runID)}
+	return &redisServer{Server: embedredis.New(scripts, runID), name: runID, began: time.Now()}
 }
 
 // do runs a command of a client, and keeps it if it has changed something. It reports false when the server is down.

@@ -71,6 +71,7 @@ type world struct {
 	stream   settle.Stream
 	redis    *redisServer // under network.mu
 	servers  int
+	before   string          // the master before this one; under network.mu
 	ahead    time.Duration   // by which the clock of Redis is; under network.mu
 	dead     map[string]bool // under network.mu
 
@@ -142,7 +143,7 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 	w.log = logTo(w)
 	w.network = &network{w: w, links: make(map[*link]bool), apart: make(map[string]int),
 		sent: make(map[uint64]uint64)}
-	w.redis = newServer("run0")
+	w.redis, w.before = newServer("run0"), "another"
 	if heard != nil {
 		w.redis.heard = func(who string, args []string, changed bool) {
 			words := slices.Sorted(slices.Values(args))

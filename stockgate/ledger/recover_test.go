@@ -273,6 +273,32 @@ func TestRecover_InstanceThatTheRollMissedIsWaitedFor(t *testing.T) {
 	testkit.Want(t, "state", stockIn(t, a).State, On)
 }
 
+// A master takes over without the tail of one instance, which is dead. Before that is noticed the former master, which
+// has copied the present one, is master again: neither trusts the stock.
+func TestRecover_FormerMasterThatIsMasterAgainIsVerified(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	x := exchangeTo(t, p.master)
+	a, dead := p.through(x), p.through(x)
+	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 9, 0))
+	takes(t, a, "a")
+	takes(t, dead, "b")
+	p.cut()
+	takes(t, dead, "tail")
+	x.turn(p.replica.Addr)
+	code, _ := takes(t, a, "at the other")
+	testkit.Want(t, "at the other", code, NotOnSale)
+	p.master, p.replica = p.replica, p.master
+	p.follow()
+	p.cut()
+	x.turn(p.replica.Addr)
+	code, h := takes(t, a, "at the first")
+	testkit.Want(t, "at the first", code, NotOnSale)
+	testkit.Want(t, "state", h.State, Verifying)
+	takes(t, dead, "it lives")
+	testkit.Want(t, "its order is missed", stockIn(t, a).State, Frozen)
+}
+
 // What an instance did after it told all is lost with the server that it told. Another server opens the SKU: it sells
 // nothing until that instance has called it.
 func TestRecover_ServerThatOpensASKUIsStillVerified(t *testing.T) {

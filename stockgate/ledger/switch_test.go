@@ -86,13 +86,20 @@ type pair struct {
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	p := &pair{t: t, master: redistest.Start(t, "--repl-diskless-sync-delay", "0"), replica: redistest.Start(t)}
-	host, port, _ := net.SplitHostPort(p.master.Addr)
-	testkit.Check(t, p.replica.Client.Do(t.Context(), "replicaof", host, port).Err())
-	testkit.Eventually(t, "the replica follows", func() bool {
-		return p.replica.Client.InfoMap(t.Context(), "replication").Val()["Replication"]["master_link_status"] == "up"
-	})
+	at := []string{"--repl-diskless-sync-delay", "0"}
+	p := &pair{t: t, master: redistest.Start(t, at...), replica: redistest.Start(t, at...)}
+	p.follow()
 	return p
+}
+
+// follow has the replica copy the master.
+func (p *pair) follow() {
+	p.t.Helper()
+	host, port, _ := net.SplitHostPort(p.master.Addr)
+	testkit.Check(p.t, p.replica.Client.Do(p.t.Context(), "replicaof", host, port).Err())
+	testkit.Eventually(p.t, "the replica follows", func() bool {
+		return p.replica.Client.InfoMap(p.t.Context(), "replication").Val()["Replication"]["master_link_status"] == "up"
+	})
 }
 
 // cut ends the replication: what is written from now on is lost when the replica takes over. What was written before

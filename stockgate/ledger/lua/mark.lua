@@ -12,9 +12,10 @@
 --
 -- Another server, which run tells, may have lost the last writes, and of those an instance knows that has not called
 -- yet. So it sells nothing, its state reads verifying, until each instance has called whose mark is as fresh as the
--- others', and found what it has seen. doubt is run|since meanwhile. One that does not call within PATIENCE freezes
--- it: nobody can tell what that one has sold. base is the version with which the server took over. Orders are decided
--- meanwhile, as versions of their own: they must not stand for those that an instance has seen and the server has lost.
+-- others', and found what it has seen. doubt is run|since meanwhile, and run itself is none: the server before may be
+-- master again. One that does not call within PATIENCE freezes it: nobody can tell what that one has sold. base is the
+-- version with which the server took over. Orders are decided meanwhile, as versions of their own: they must not stand
+-- for those that an instance has seen and the server has lost.
 --
 -- The clock may jump: it is set, or that of another server is ahead. An instance calls every second, so one that finds
 -- its mark older than FRESH notes jump, the times before and behind as before|behind. Marks of about the time before
@@ -39,6 +40,8 @@ local WHO, SEQ, ANSWERED, EPOCH, VER, SALE, RUN, LOST = unpack(ARGV, #ARGV - 8, 
 
 local FRESH, PATIENCE, LONG = 60000, 60000, 3600000 -- ms
 local CROWD = 32 -- fields of S; about fifteen are no marks
+
+local NONE = '-' -- no server: run while none is trusted, and in marks that say nothing of where their instance was
 
 local SETTLER = 'settle:'
 local NOT_ASKED = '3' -- the phase of who was on an earlier roll alone
@@ -198,11 +201,14 @@ local function trust(stock)
 	note(stock, 'doubt', '')
 end
 
--- silent counts the instances that have not called this server yet. At first it leaves out those that were gone
--- before: whose mark is much older than the newest. Those that the server in doubt before this one waits for are none
--- of them.
-local function silent(stock, first, doubted)
-	local all, marks, newest, n = redis.call('HGETALL', S), {}, 0, 0
+-- arrive begins the doubt of a server that another one was trusted or doubted before, and takes their marks away: such
+-- an instance has not called this server since, even if it did when this one was master the last time. Those that were
+-- gone before keep one of this server: whose mark is much older than the newest. Those that the server in doubt before
+-- this one waits for are none of them.
+local function arrive(stock, now)
+	local before = string.match(stock.doubt or '', '^(.*)|%d+$')
+	if before == RUN then return end
+	local all, marks, newest = redis.call('HGETALL', S), {}, 0
 	for i = 1, #all, 2 do
 		if string.sub(all[i], 1, 2) == 'm:' then
 			local seq, at, run = stamp(all[i + 1])
@@ -213,28 +219,35 @@ local function silent(stock, first, doubted)
 	end
 	newest = math.min(newest, clock())
 	for i = 1, #marks, 2 do
-		local name, mark = marks[i], marks[i + 1]
-		if first and (not doubted or mark.run == doubted) and mark.last < newest - FRESH then
-			redis.call('HSET', S, name, digits(mark.seq) .. '|' .. digits(mark.at) .. '|' .. RUN)
-		elseif name ~= 'm:' .. WHO and mark.run ~= RUN then
-			n = n + 1
-		end
+		local mark = marks[i + 1]
+		local gone = (not before or mark.run == before) and mark.last < newest - FRESH
+		redis.call('HSET', S, marks[i], digits(mark.seq) .. '|' .. digits(mark.at) .. '|' .. (gone and RUN or NONE))
+	end
+	stock.run, stock.doubt, stock.base = NONE, RUN .. '|' .. digits(now), stock.ver
+	note(stock, 'run', NONE)
+	note(stock, 'doubt', stock.doubt)
+	note(stock, 'base', digits(stock.ver))
+end
+
+-- silent counts the instances that have not called this server yet.
+local function silent()
+	local all, n = redis.call('HGETALL', S), 0
+	for i = 1, #all, 2 do
+		local _, _, run = stamp(string.sub(all[i], 1, 2) == 'm:' and all[i + 1] or '')
+		if run and run ~= RUN and all[i] ~= 'm:' .. WHO then n = n + 1 end
 	end
 	return n
 end
 
 -- doubt decides whether the stock of another server may be trusted now.
 local function doubt(stock, now)
-	local run, since = string.match(stock.doubt or '', '^(.*)|(%d+)$')
-	local known = run == RUN and tonumber(since) <= now -- a later time is one of a clock that ran ahead
-	if not known then since = digits(now) end
-	if silent(stock, run ~= RUN, run) == 0 then
+	local since = tonumber(string.match(stock.doubt, '|(%d+)$'))
+	if silent() == 0 then
 		trust(stock)
-	elseif now - tonumber(since) > PATIENCE then
+	elseif since <= now and now - since > PATIENCE then
 		freeze(stock, 'silent')
 	else
-		if not known then note(stock, 'doubt', RUN .. '|' .. since) end
-		if run ~= RUN then note(stock, 'base', digits(stock.ver)) end
+		if since > now then note(stock, 'doubt', RUN .. '|' .. digits(now)) end -- by a clock that ran ahead
 		if stock.state == 'on' then stock.state = 'verifying' end
 	end
 end
@@ -251,6 +264,8 @@ local function meet(stock, mark)
 		return
 	end
 	local now, reached, here, run = clock(), stamp(mark)
+	local another = RUN ~= '' and stock.run ~= '' and stock.run ~= RUN
+	if another then arrive(stock, now) end
 	local why = seen(stock, reached, run)
 	stock.here, stock.overtaken = here, reached >= tonumber(SEQ)
 	if string.sub(WHO, 1, #SETTLER) ~= SETTLER then
@@ -265,7 +280,7 @@ local function meet(stock, mark)
 		note(stock, 'rc:' .. WHO, '0|' .. digits(here)) -- the roll has missed it: it has seen what was before
 	elseif RUN ~= '' and stock.run == '' then
 		trust(stock)
-	elseif RUN ~= '' and stock.run ~= RUN and stock.state ~= 'frozen' then
+	elseif another and stock.state ~= 'frozen' then
 		doubt(stock, now)
 	end
 end

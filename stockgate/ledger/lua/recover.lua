@@ -133,6 +133,7 @@ end
 local function open(state, fields)
 	stock.state, stock.why = state, ''
 	note(stock, 'why', '')
+	if stock.run == NONE then note(stock, 'doubt', RUN .. '|' .. digits(clock())) end -- PATIENCE begins now
 	local opened = change()
 	push(opened.fields, 'why', reason(stock))
 	commit(stock, 'state', opened)
