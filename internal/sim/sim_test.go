@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("seeds", 1000, "how many seeds are played; 18 take a second of one core")
+	seeds = flag.Uint64("seeds", 2000, "how many seeds are played; 18 take a second of one core")
 	first = flag.Uint64("first", 1, "the first seed")
 	calls = flag.String("calls", "", "a file for every command that Redis gets")
 )
