@@ -166,7 +166,7 @@ func TestOrderToken_IsForOneUserSKUAndTime(t *testing.T) {
 	stock := &onePhase{phase: PhaseInStock, at: 100 * minute}
 	addr, up := tokenGateway(t, stock)
 	token := fetchToken(t, addr, "1001", "7")
-	if len(token) != auth.OrderTokenLength {
+	if len(token) != 22 {
 		t.Fatalf("token %q", token)
 	}
 	for _, c := range []struct {
@@ -181,7 +181,7 @@ func TestOrderToken_IsForOneUserSKUAndTime(t *testing.T) {
 		{"1001", "8", token, 100, "403 token"},
 		{"1002", "7", token, 100, "403 token"},
 		{"1001", "7", "", 100, "403 token"},
-		{"1001", "7", strings.Repeat("A", auth.OrderTokenLength), 100, "403 token"},
+		{"1001", "7", strings.Repeat("A", 22), 100, "403 token"},
 		{"1001", "7", token + "\r\nSluice-Token: " + token, 100, "400 ambiguous"},
 		{"1001", "7", token + "\r\nSluice_Token: x", 100, "400 ambiguous"},
 	} {

@@ -102,8 +102,8 @@ func (r *Room) describe(q *proxy.RoomQuestion, v *view) me {
 		}
 	}
 	m.Poll = r.o.Rules.NextPoll(v.at(q.Time), &pos).Milliseconds()
-	if r.secret.passes.Valid(q.Pass, v.passes, q.User, q.Time) {
-		m.State = hasPassed
+	if ends := r.secret.passes.Ends(q.Pass, v.passes, q.User); q.Time < ends {
+		m.State, m.PassUntil = hasPassed, ends
 	}
 	return m
 }
@@ -199,11 +199,11 @@ func (r *Room) answerPass(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	v := r.view.Load()
 	place, pos, has := r.look(q, v)
 	secret := r.secret
-	passed := secret.passes.Valid(q.Pass, v.passes, q.User, q.Time)
-	if v.state.Phase == Off || passed {
+	ends := secret.passes.Ends(q.Pass, v.passes, q.User)
+	if passed := q.Time < ends; passed || v.state.Phase == Off {
 		m := r.describe(q, v)
 		if passed {
-			m.Pass, m.State = string(q.Pass), hasPassed
+			m.State, m.Pass, m.PassUntil = hasPassed, string(q.Pass), ends
 		}
 		return r.answer(q, http.StatusOK, &m)
 	}
@@ -216,17 +216,15 @@ func (r *Room) answerPass(q *proxy.RoomQuestion) proxy.RoomAnswer {
 		waited: waited(place.Joined*1000, pos.From, v.state.Starts)})
 	if err != nil { // a person who is called gets a pass also while Redis is away; it is not counted
 		r.failed.Add(1)
-		until = secret.passes.Expires(q.Time)
+		until = q.Time + r.o.Rules.Pass.Milliseconds()
 	}
 	r.passed.Add(1)
-	// A pass is made for the slot whose end Redis has: however often it is claimed it is the same.
-	made := min(until-2*r.o.Rules.Pass.Milliseconds(), q.Time)
-	q.Pass = secret.passes.Append(nil, v.passes, q.User, made)
+	q.Pass = secret.passes.Append(nil, v.passes, q.User, until) // however often it is claimed it is the same
 	m := r.describe(q, v)
 	m.State, m.Pass, m.PassUntil = hasPassed, string(q.Pass), until
 	a := r.answer(q, http.StatusOK, &m)
 	_, pass := proxy.RoomCookies(r.o.Rules.Name)
-	a.Cookie = cookie(pass, m.Pass, "/", 2*r.o.Rules.Pass, q.Secure)
+	a.Cookie = cookie(pass, m.Pass, "/", time.Duration(until-q.Time)*time.Millisecond, q.Secure)
 	return a
 }
 

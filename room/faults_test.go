@@ -116,7 +116,7 @@ func TestRoom_WhereNoInstanceKnowsItAnyMoreItIsAnotherOne(t *testing.T) {
 func TestRoom_PassOfAnOldKeyIsGood(t *testing.T) {
 	r := standing(t)
 	user, at := []byte("u1"), int64(1_000_000)
-	pass := r.secret.passes.Append(nil, r.view.Load().passes, user, at)
+	pass := r.secret.passes.Append(nil, r.view.Load().passes, user, at+1)
 	next := []byte("0123456789abcdef-next")
 	for keys, want := range map[*[][]byte]bool{{next, key}: true, {next}: false} {
 		made, err := r.secretsOf(*keys)

@@ -88,7 +88,7 @@ type carried struct {
 // secrets are what tickets and passes are made with.
 type secrets struct {
 	tickets *Keys
-	passes  *auth.OrderTokens
+	passes  auth.Passes
 }
 
 // number is one number with the time at which it was given out.
@@ -162,7 +162,7 @@ func (r *Room) secretsOf(keys [][]byte) (*secrets, error) {
 	if err != nil {
 		return nil, err
 	}
-	passes, err := auth.NewPasses(keys, r.o.Rules.Pass)
+	passes, err := auth.NewPasses(keys)
 	if err != nil {
 		return nil, err
 	}
@@ -403,5 +403,5 @@ func (r *Room) takeNumbers(ctx context.Context, people []string) ([]number, erro
 
 // claimPasses asks until when the passes of users are good.
 func (r *Room) claimPasses(ctx context.Context, claims []Claim) ([]int64, error) {
-	return r.o.Store.Claim(ctx, r.secret.passes.Expires(r.o.Now()), r.o.Rules.ClaimWithin, claims)
+	return r.o.Store.Claim(ctx, r.o.Now()+r.o.Rules.Pass.Milliseconds(), r.o.Rules.ClaimWithin, claims)
 }

@@ -36,15 +36,16 @@ func (r *Room) flushUses(ctx context.Context) {
 
 // Admits implements proxy.Room, from memory: user may order with a good pass, or where the room is not in force.
 func (r *Room) Admits(unixMS int64, sku, user, pass []byte) (reject.Reason, reject.Cause) {
-	v, passes := r.view.Load(), r.secret.passes
+	v := r.view.Load()
+	ends := r.secret.passes.Ends(pass, v.passes, user)
 	switch {
-	case !r.sells(sku), v.state.Phase == Off, passes.Valid(pass, v.passes, user, unixMS):
+	case !r.sells(sku), v.state.Phase == Off, unixMS < ends:
 		return reject.Admitted, reject.NoCause
 	case v.state.Phase == Over:
 		return r.notJoined(v, unixMS).Rejection, reject.NoCause
 	case len(pass) == 0:
 		return reject.Room, reject.PassMissing
-	case passes.Expired(pass, v.passes, user, unixMS):
+	case ends > 0:
 		return reject.Room, reject.PassExpired
 	}
 	return reject.Room, reject.PassWrong

@@ -48,7 +48,7 @@ type Rules struct {
 	BeaconKey   string // in hexadecimal digits; "" = no beacon: the committed seed alone decides
 	Beacon      BeaconSchedule
 	Opens       time.Duration // so long before the start people are taken in
-	Pass        time.Duration // a pass is good for so long, at most twice
+	Pass        time.Duration // a pass is good for so long
 	ClaimWithin time.Duration // who is called and has not come by then is passed over
 	Overshoot   float64       // so many passes for each unit that can be bought
 	PerSecond   float64       // calls a second at most; 0 = no bound

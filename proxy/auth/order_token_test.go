@@ -23,8 +23,8 @@ func TestOrderTokens_ValidForUserSKUAndTwoSlots(t *testing.T) {
 	here, there := newTestTokens(t, secret), newTestTokens(t, secret)
 	const made = 1_800_000_030_000 // the middle of a slot
 	token := here.Append(nil, []byte("1001"), []byte("7"), made)
-	if len(token) != OrderTokenLength {
-		t.Errorf("%q has %d letters, want %d", token, len(token), OrderTokenLength)
+	if len(token) != sumTextLength {
+		t.Errorf("%q has %d letters, want %d", token, len(token), sumTextLength)
 	}
 	for _, c := range []struct {
 		sku, user string

@@ -2,12 +2,27 @@ package auth
 
 import (
 	"crypto/subtle"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 )
 
 // SumSize is the length of a sum in bytes: 128 bits cannot be guessed.
 const SumSize = 16
+
+const sumTextLength = 22 // ASCII letters, digits, "-" and "_"
+
+// appendSumText appends a sum as text.
+func appendSumText(dst, sum []byte) []byte { return base64.RawURLEncoding.AppendEncode(dst, sum) }
+
+// readSumText reads a sum of which text is the only text: four different last letters would decode to the same bytes.
+func readSumText(sum, text []byte) bool {
+	if len(text) != sumTextLength {
+		return false
+	}
+	_, err := base64.RawURLEncoding.Strict().Decode(sum, text)
+	return err == nil
+}
 
 // Sums signs a number and some fields with HMAC-SHA256, for one purpose. The first key signs; a sum by any of the keys
 // is valid, so that a key can be rotated. It is safe for concurrent use and does not allocate.
