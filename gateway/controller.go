@@ -14,7 +14,7 @@ import (
 	"sluice/config"
 )
 
-// controller is who changes a running gate: a file that was read again, an operator's overrides, and their ends. One
+// controller is who changes a running gateway: a file that was read again, an operator's overrides, and their ends. One
 // change is made at a time, all of it or nothing.
 type controller struct {
 	g   *Gateway
@@ -150,7 +150,7 @@ func (h *controller) faulty() bool {
 	return h.fault != ""
 }
 
-// apply has the gate run next, below what is overridden.
+// apply has the gateway run next, below what is overridden.
 func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded, err error) {
 	kept, dropped := h.overrides, []admin.Override(nil)
 	if drop {

@@ -2,8 +2,9 @@
 // the configuration, keeps the overrides of operators, and drains. It does not parse command lines, and decides about
 // no request.
 //
-// New opens what outlives every configuration, and swap builds the rest anew for each of them. A reload reads the
-// files, lays the overrides of operators over them, and swaps.
+// New opens what outlives every configuration. swap builds the rest for each of them: what a new configuration changes
+// is built anew or opened, and what goes on is told of it. A reload reads the files, lays the overrides of operators
+// over them, and swaps.
 package gateway
 
 import (
@@ -243,7 +244,7 @@ func (g *Gateway) buildQueue(r *runtime) (err error) {
 	}
 	r.parts.Queue = queue
 	r.use = append(r.use, func() {
-		queue.Use(r.config, g.settlement(r.config), r.orders.Status())
+		queue.Use(r.config, g.outcomeRules(r.config), r.orders.Status())
 		if g.queue.Swap(queue) == nil {
 			g.onClose(func() { queue.Close(0) })
 			r.orders.left.delivered.Store(true)
@@ -253,9 +254,9 @@ func (g *Gateway) buildQueue(r *runtime) (err error) {
 	return nil
 }
 
-// settlement is how c reads the shop's answers to orders.
-func (g *Gateway) settlement(c *config.Config) proxy.OutcomeRules {
-	rules := settlement(&c.Stock.Reserve)
+// outcomeRules is how c reads the shop's answers to orders.
+func (g *Gateway) outcomeRules(c *config.Config) proxy.OutcomeRules {
+	rules := outcomeRules(&c.Stock.Reserve)
 	rules.Unread = g.unread
 	return rules
 }
@@ -272,7 +273,7 @@ func (g *Gateway) adopt(c net.Conn) net.Conn {
 // checks ask.
 func (g *Gateway) proxyOptions(r *runtime, ask proxy.Limiters) proxy.Options {
 	c, o := r.config, proxyOptions(r.config)
-	o.Settlement = g.settlement(c)
+	o.Outcomes = g.outcomeRules(c)
 	if o.SoldOutOn != nil {
 		o.SoldOutOn.Unread = g.unread
 	}

@@ -88,14 +88,14 @@ func proxyOptions(c *config.Config) proxy.Options {
 		StockStatus:     stockStatus(&c.Stock),
 		MaxQuantity:     int64(c.Stock.Reserve.MaxPerUser),
 		SigningKey:      []byte(c.Stock.Reserve.Secret),
-		Settlement:      settlement(&c.Stock.Reserve),
+		Outcomes:        outcomeRules(&c.Stock.Reserve),
 		Bounds:          limitBounds(c),
 		Unit:            "stock.max_in_flight_per_unit: " + orOff(c.Stock.MaxInFlightPerUnit),
 	}
 }
 
-// settlement is how r reads the shop's answers to orders.
-func settlement(r *config.Reserve) proxy.OutcomeRules {
+// outcomeRules is how r reads the shop's answers to orders.
+func outcomeRules(r *config.Reserve) proxy.OutcomeRules {
 	rules := proxy.OutcomeRules{ConfirmOn: r.ConfirmOn, ReleaseOn: r.ReleaseOn}
 	if j := r.ConfirmJSON; j != nil {
 		rules.ConfirmJSON = inJSON(j.Path, j.Values)

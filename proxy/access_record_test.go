@@ -159,7 +159,7 @@ func TestAccessRecord_HoldsTheOrdersOutcome(t *testing.T) {
 	o, k := options(&recorder{}), &recordKeeper{}
 	o.AccessLog, o.Orders = k, oneSerial{}
 	o.Routes = []Route{{Name: "order", Match: "/", Gate: route.Reserve, SKU: "$http_sku", User: "$cookie_uid"}}
-	o.Settlement = OutcomeRules{ConfirmOn: []string{"2xx"}}
+	o.Outcomes = OutcomeRules{ConfirmOn: []string{"2xx"}}
 	addr, p := gateway(t, o)
 	talk(t, addr, strings.Replace(recordedOrder, "Host:", "Sku: 1001\r\nHost:", 1))
 	e := k.only(t)

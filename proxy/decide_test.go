@@ -276,7 +276,7 @@ func settling(t *testing.T, within time.Duration) (addr string, seen *settledOrd
 	seen = &settledOrders{}
 	o := options(&recorder{})
 	o.Orders, o.Routes, o.SettleWithin = seen, []Route{reserveRoute}, within
-	o.Settlement = OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
+	o.Outcomes = OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx"}}
 	addr, _ = decider(t, o, "haproxy")
 	return addr, seen
 }

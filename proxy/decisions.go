@@ -246,7 +246,7 @@ func (p *Proxy) toldOutcome(status int, order string) metrics.OrderOutcome {
 	if order != "" {
 		resp.Header.Add(OrderHeader, order)
 	}
-	return p.Settlement.Outcome(&resp)
+	return p.Outcomes.Outcome(&resp)
 }
 
 // orderStates are the state of an order after each outcome.

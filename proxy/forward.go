@@ -73,7 +73,7 @@ func (p *Proxy) receive(r *Request) rejection {
 	switch a.outcome {
 	case upstream.Answered:
 		if r.acquired.order {
-			r.outcome = p.Settlement.Outcome(resp)
+			r.outcome = p.Outcomes.Outcome(resp)
 		}
 		if r.route.limited() {
 			resp.Header.Del(OrderHeader)

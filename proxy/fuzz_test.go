@@ -217,7 +217,7 @@ func observed(f *testing.F, l net.Listener) *observer {
 	}
 	o.Routes = append(o.Routes, orderRoutes...)
 	o.Stock, o.Orders, o.Concurrency = w, fuzzedOrders{w}, slots{w}
-	o.MaxQuantity, o.Settlement = 3, OutcomeRules{ConfirmOn: []string{"2xx"}}
+	o.MaxQuantity, o.Outcomes = 3, OutcomeRules{ConfirmOn: []string{"2xx"}}
 	o.Log = slog.New(faults{w})
 	o.Trusted = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
 	p, err := New(o)

@@ -170,7 +170,7 @@ var paths = []struct {
 	{"reserved", "200", func(o *Options) {
 		o.oneRoute(reserveRoute)
 		o.Orders = fixedOrders{reservation: Reservation{Serial: "s-1", Deadline: 1_700_000_000_123}}
-		o.SigningKey, o.Settlement = []byte(proofSecret), OutcomeRules{ConfirmOn: []string{"2xx"}}
+		o.SigningKey, o.Outcomes = []byte(proofSecret), OutcomeRules{ConfirmOn: []string{"2xx"}}
 	}},
 	{"sold_out", "409", soldOutSKU},
 	{"sold_out_page", "409", func(o *Options) { soldOutSKU(o); o.Responses.Format = reject.HTML }},

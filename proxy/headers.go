@@ -31,7 +31,7 @@ func (p *Proxy) forwards(r *Request, name, named []byte) bool {
 func (p *Proxy) readsAnswer(r *Request) bool {
 	switch {
 	case r.acquired.order:
-		return p.Settlement.ByBody()
+		return p.Outcomes.ByBody()
 	case !r.route.limited() || len(r.buyer.sku) == 0:
 		return false
 	}

@@ -131,7 +131,7 @@ func (m *mixup) start(targets []string) (s *Server, pool *upstream.Pool, addr st
 		{Name: "search", Match: "/search/", Gate: route.Limit},
 		{Name: "rest", Match: "/", Gate: route.Pass},
 	}
-	o.Settlement = OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"304"}}
+	o.Outcomes = OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"304"}}
 	o.Stock, o.Orders, o.Concurrency = &m.owed, &mixupOrders{owed: &m.owed}, mixupSlots{&m.owed}
 	var booked atomic.Uint64
 	o.Windows = windowFunc(func(int64, []byte) (time.Duration, bool) {

@@ -1,6 +1,6 @@
 // Package proxy takes one request at a time to its answer: it finds the route, runs the route's checks, and forwards
 // the request to the upstream or rejects it for one reason out of one list. It promises that a rejected request never
-// reaches the upstream, that an order is handed to the upstream at most once, and that every rejection is a complete
+// reaches the upstream, but for those reasons that say that it was sent; that an order is handed to the upstream at most once, and that every rejection is a complete
 // HTTP response.
 // It keeps no stock, no limit and no connection to the upstream: Stock, Orders, the limiters and Upstream do.
 //
@@ -39,7 +39,7 @@ type Options struct {
 	PassHost        bool   // the upstream sees the client's Host rather than its own authority
 	Responses       reject.Options
 	MaxQuantity     int64        // units that one order may ask for; 0 = no bound
-	Settlement      OutcomeRules // by which responses the upstream tells what became of an order
+	Outcomes        OutcomeRules // by which responses the upstream tells what became of an order
 	SigningKey      []byte       // signs what the upstream is told; nil = it is not signed
 	Auth            auth.VerifierOptions
 	SoldOutOn       *SoldOutAnswer // nil = only the header Sluice-Order says so

@@ -79,7 +79,7 @@ func reserving(to Upstream) (Options, *fakeOrders) {
 			User: "$cookie_uid", Quantity: "$arg_qty"},
 		{Name: "rest", Match: "/", Gate: route.Pass},
 	}
-	o.MaxQuantity, o.Settlement = 3, OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx", "302"}}
+	o.MaxQuantity, o.Outcomes = 3, OutcomeRules{ConfirmOn: []string{"2xx"}, ReleaseOn: []string{"4xx", "302"}}
 	o.Responses.Answers[reject.ConfirmedClass] = reject.Answer{Status: 200}
 	return o, f
 }

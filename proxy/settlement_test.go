@@ -57,7 +57,7 @@ func TestSettlement_ResponseDecidesTheOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, ledger := reserving(tt.to)
-			o.Settlement.ConfirmJSON = tt.json
+			o.Outcomes.ConfirmJSON = tt.json
 			resp, body, _ := handleOne(t, o, buying)
 			if resp.StatusCode != tt.status || resp.Header.Get("Sluice-Order") != "" {
 				t.Errorf("response %v %s", resp, body)

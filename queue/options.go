@@ -1,7 +1,8 @@
 // Package queue delivers orders that wait in a ledger to the upstream, at the upstream's pace.
 //
-// It promises that an attempt is sent once, that an order is sent again only when no attempt of it can make it any
-// more, and that the upstream never has more orders at once than the limit, over all instances and across crashes.
+// It promises that an attempt is sent once, that an order is sent again only when no attempt of it can make it any more
+// or the upstream makes one order of all of them (Options.ByKey), and that the upstream never has more orders at once
+// than the limit, over all instances and across crashes.
 //
 // It does not decide what cannot be known: such an order stays held, and a person is told.
 //

@@ -5,7 +5,7 @@
 // transaction that has the effect. A webhook has a cursor of its own, and gets every change at least once. An entry is
 // trimmed from the ledger's stream only after every target has settled it.
 //
-// It does not decide about orders, raise a ledger's free units, or serve requests. The gate never opens the database.
+// It does not decide about orders, raise a ledger's free units, or serve requests. The gateway never opens the database.
 package settle
 
 import (

@@ -1,4 +1,4 @@
-// Package stockgate rejects the buyers that a shop has no stock for, before they reach it.
+// Package stockgate rejects orders that a shop has no stock for, before they reach it.
 //
 // It promises that the cost to Redis depends on the number of SKUs that are asked for and not on the number of
 // buyers: one goroutine reads those that a request has asked for every few milliseconds, many at once, a request costs

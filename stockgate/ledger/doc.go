@@ -1,8 +1,7 @@
 // Package ledger reserves units of stock before an order is forwarded, and settles what became of each reservation.
 //
-// It promises that units held and sold never exceed the total, that a user gets no more than the limit, that a
-// serial is reserved at most once whatever is sent twice, and that a unit whose order may exist is never sold
-// again.
+// It promises that no reservation makes units held and sold exceed the total, or a user get more than the limit, that a
+// serial is reserved at most once whatever is sent twice, and that a unit whose order may exist is never sold again.
 //
 // It does not decide what is unknown: a reservation without an outcome stays until the upstream, an operator or a
 // message of the upstream confirms or releases it.
@@ -64,9 +63,9 @@
 //
 // # The store and its recovery
 //
-// A Store keeps ledgers in Redis by the Lua scripts in lua/ (store.go). A change is done whole or not at all, and no
-// script is sent twice unless Redis says that it did not run it. A missing or unreadable key is never 0, and a Redis
-// that may evict keys is rejected. protocol.go has the values of its calls.
+// A Store keeps ledgers in Redis by the Lua scripts in lua/ (store.go). A change is done whole or not at all, and a call
+// is sent again by those alone who can tell from the answer whether it has run before. A missing or unreadable key is
+// never 0, and a Redis that may evict keys is rejected. protocol.go has the values of its calls.
 //
 // A ledger that lost what it had said sells nothing until it is recovered (recovery.go): seen.go has what an instance
 // has seen of each ledger, operation_log.go the orders that it tells again, state_dir.go their journal on a disk.
