@@ -34,7 +34,7 @@ const (
 	hurry    = 6 * time.Second   // after which an operator in a hurry does not wait any longer for a SKU to open
 	patience = 150 * time.Second // of another one: it freezes within a minute, and is named in one more
 	maxActs  = 4                 // of an operator: what settlers know closes a SKU again
-	youngest = 2 * time.Second   // master that another one replaces without a crash: each instance has called it by then
+	youngest = 2 * time.Second   // master that another one replaces without a crash
 	quietEnd = 4 * time.Minute   // by then a ledger is open again, or the log has named what a person has to do
 )
 
@@ -270,10 +270,10 @@ func (w *world) failOver(lost int, away time.Duration) {
 }
 
 // failBack makes the server that was master before the present one, and has copied all from it since, the master again,
-// unless the present one is too young for that.
+// unless the present one is too young for that, or no instance has called it.
 func (w *world) failBack() {
 	w.network.mu.Lock()
-	young := w.redis == nil || time.Since(w.redis.began) < youngest
+	young := w.redis == nil || time.Since(w.redis.began) < youngest || !w.redis.wasCalled()
 	w.network.mu.Unlock()
 	if !young {
 		w.takeOver(0, 0, func() string { return w.before })

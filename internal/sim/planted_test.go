@@ -77,8 +77,8 @@ var bugs = map[string][]string{
 			"\t\tnote(stock, 'doubt', RUN .. '|' .. digits(now))\n\t\tstock.doubt = RUN .. '|' .. digits(now)\n\tend",
 	},
 	"a mark of before a fail-over counts when its server is back": {
-		"(gone and RUN or NONE)",
-		"(gone and RUN or mark.run)",
+		"(mark.run, '^%-%d+$') or NONE .. digits(stock.ver)",
+		"(mark.run, '^%-%d+$') or mark.run",
 	},
 	"one who was silent notes a jump": {
 		"then jumped(stock, now) end",

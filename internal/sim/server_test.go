@@ -43,6 +43,7 @@ type redisServer struct {
 	made   int                                           // of them, which made the ledger
 	ahead  time.Duration                                 // by which its clock is ahead
 	down   bool                                          // under the lock of scripts
+	called bool                                          // by an instance, with a change; under the lock of scripts
 	heard  func(who string, args []string, changed bool) // sees each command; nil = none does
 }
 
@@ -72,9 +73,17 @@ func (s *redisServer) do(who string, c *server.Peer, args []string) bool {
 		s.heard(who, args, changed)
 	}
 	if changed {
+		s.called = s.called || strings.HasPrefix(who, "g")
 		s.writes = append(s.writes, write{who, now, args})
 	}
 	return true
+}
+
+// wasCalled reports whether an instance has changed something here.
+func (s *redisServer) wasCalled() bool {
+	scripts.Lock()
+	defer scripts.Unlock()
+	return s.called
 }
 
 // loads reports whether a command loads a script.

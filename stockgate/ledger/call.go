@@ -53,7 +53,6 @@ func (r *Store) callScript(ctx context.Context, script, sku string, args ...any)
 func (r *Store) call(ctx context.Context, q *scriptCall) (answer []any, err error) {
 	r.prepare(q)
 	err = r.link.To(q.keys[0]).Ask(ctx, func(ctx context.Context, client *redis.Client, server string) error {
-		r.noteServer(server)
 		reply, err := r.eval(ctx, client, q, &server)
 		if err != nil {
 			return err

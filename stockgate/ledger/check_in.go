@@ -9,17 +9,9 @@ import (
 // leaveTimeout bounds how long Close takes the marks away.
 const leaveTimeout = 2 * time.Second
 
-// noteServer notes which server this instance speaks to. When that is another one than those before, this instance
-// looks at everything that it has seen.
-func (r *Store) noteServer(server string) {
-	if _, known := r.servers.LoadOrStore(server, true); !known && r.met.Add(1) > 1 {
-		r.revisitAll()
-	}
-}
-
 // revisitAll begins a visit of everything that this instance has seen, after the one that is under way: others may
-// wait for that, for SKUs that no client asks this instance about. So it does when a server is new, and when slots of a
-// cluster have moved: what one server had is at another then.
+// wait for that, for SKUs that no client asks this instance about. So it does whenever another server answers than
+// before, also one that it has known, and when slots of a cluster have moved: what one server had is at another then.
 func (r *Store) revisitAll() {
 	if r.instance == "" {
 		return
@@ -156,9 +148,6 @@ func (r *Store) resume(dir string) (err error) {
 	}
 	if err := r.journal.Begin(r.instance); err != nil {
 		return err
-	}
-	if len(r.Seen.SKUs()) > 0 {
-		r.met.Add(1) // the process before may have spoken to any: whichever comes now is another one
 	}
 	r.Log.Keep(r.journal, func(err, rejecting error) {
 		if rejecting != nil {

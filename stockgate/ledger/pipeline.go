@@ -20,7 +20,6 @@ func (r *Store) callPipelined(ctx context.Context, qs []*scriptCall) {
 		at[i] = q.keys[0]
 	}
 	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c *redis.Client, server string, which []int) error {
-		r.noteServer(server)
 		left := make([]*scriptCall, 0, len(which))
 		for _, i := range which {
 			if q := qs[i]; !q.heard {

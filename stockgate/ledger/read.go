@@ -45,7 +45,6 @@ func (r *Store) readAll(ctx context.Context, place int, skus []string, fields fu
 		at[i] = all[i].keys[0]
 	}
 	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c *redis.Client, server string, which []int) error {
-		r.noteServer(server)
 		pipe := c.Pipeline()
 		for _, i := range which {
 			q := &all[i]

@@ -299,6 +299,46 @@ func TestRecover_FormerMasterThatIsMasterAgainIsVerified(t *testing.T) {
 	testkit.Want(t, "its order is missed", stockIn(t, a).State, Frozen)
 }
 
+// At each fail-over every instance calls all that it has seen, also a server that it has known, and about a SKU that no
+// client asks it about.
+func TestRecover_InstancesVisitAServerThatTheyHaveKnown(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	x := exchangeTo(t, p.master)
+	a, b := p.through(x), p.through(x)
+	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 99, 0))
+	testkit.Must[Stock](t)(b.SetTotal(t.Context(), "another", 1, 0))
+	takes(t, a, "a")
+	takes(t, b, "b")
+	for i := range 4 {
+		p.cut()
+		x.turn(p.replica.Addr)
+		p.master, p.replica = p.replica, p.master
+		p.follow()
+		testkit.Eventually(t, fmt.Sprint("sale after fail-over ", i), func() bool {
+			_, _, err := b.ReadStock(t.Context(), "another")
+			code, _ := takes(t, a, fmt.Sprint(i))
+			return err == nil && (code == Held || code == ReplayHeld)
+		})
+	}
+}
+
+func TestSetState_ResumedSKUOfAnotherServerIsVerifiedFirst(t *testing.T) {
+	t.Parallel()
+	server, a := durable(t)
+	b := single(t, server)
+	takes(t, a, "a")
+	takes(t, b, "b")
+	restart(t, server)
+	_, h := takes(t, a, "new")
+	testkit.Want(t, "state", h.State, Verifying)
+	testkit.Want(t, "paused", testkit.Must[Stock](t)(a.SetState(t.Context(), "1001", Paused)).State, Paused)
+	testkit.Want(t, "resumed", testkit.Must[Stock](t)(a.SetState(t.Context(), "1001", On)).State, Verifying)
+	takes(t, b, "b")
+	code, _ := takes(t, a, "new")
+	testkit.Want(t, "once all have called", code, Held)
+}
+
 // What an instance did after it told all is lost with the server that it told. Another server opens the SKU: it sells
 // nothing until that instance has called it.
 func TestRecover_ServerThatOpensASKUIsStillVerified(t *testing.T) {

@@ -52,8 +52,6 @@ type Store struct {
 	log      *slog.Logger
 	nameless atomic.Bool // Redis does not tell its run id, and the log says so
 
-	servers  sync.Map        // names of the processes that this instance has spoken to
-	met      atomic.Int64    // how many
 	away     context.Context // ends when Close begins
 	depart   context.CancelFunc
 	visits   sync.WaitGroup
@@ -162,13 +160,13 @@ func open(o StoreOptions, scripts scripts) (*Store, error) {
 		}
 		return r.scripts.load(ctx, c)
 	}
+	r.hurry = make(chan struct{}, 1)
+	r.away, r.depart = context.WithCancel(context.Background())
 	way, err := redisconn.New(o.Options)
 	if err != nil {
 		return nil, err
 	}
 	r.link = way
-	r.hurry = make(chan struct{}, 1)
-	r.away, r.depart = context.WithCancel(context.Background())
 	if r.Seen.Returned || len(r.Seen.SKUs()) > 0 {
 		r.revisitAll()
 	}

@@ -50,7 +50,8 @@ type Options struct {
 
 	Guard *Guard // nil = every call is sent
 
-	// Moved, if there is one, is told when slots of a cluster have another master. It must not block.
+	// Moved, if there is one, is told when another server than before is reached at an address, or by the sentinels, and
+	// when slots of a cluster have another master. It must not block.
 	Moved func()
 
 	// Dialer, if there is one, opens every connection; nil = TCP, or the socket of an address that is a path.

@@ -25,6 +25,7 @@ type server struct {
 	session    atomic.Pointer[session]
 	probeFirst atomic.Bool            // the breaker is half-open: probe, and open new connections
 	silent     atomic.Int64           // Unix ns since when no call was answered; 0 = the last one was
+	reached    atomic.Pointer[string] // the server to which the last connection led; nil = none
 	taught     atomic.Pointer[string] // the server to which OnServer spoke last; nil = none
 	slotless   time.Time              // since when a cluster's server is no master; the cluster's lock guards it
 	mu         sync.Mutex             // guards the change of session, and closed
@@ -247,6 +248,9 @@ func (s *server) greet(ctx context.Context, on *session, c *redis.Conn) (err err
 	}
 	if !on.identity.CompareAndSwap(nil, &identity) && *on.identity.Load() != identity {
 		return errAnotherServer
+	}
+	if before := s.reached.Swap(&identity); before != nil && *before != identity && s.options.Moved != nil {
+		s.options.Moved()
 	}
 	last := s.taught.Load()
 	if s.options.OnServer == nil || identity != "" && last != nil && *last == identity {

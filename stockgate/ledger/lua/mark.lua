@@ -13,9 +13,9 @@
 -- Another server, which run tells, may have lost the last writes, and of those an instance knows that has not called
 -- yet. So it sells nothing, its state reads verifying, until each instance has called whose mark is as fresh as the
 -- others', and found what it has seen. doubt is run|since meanwhile, and run itself is none: the server before may be
--- master again. One that does not call within PATIENCE freezes it: nobody can tell what that one has sold. base is the
--- version with which the server took over. Orders are decided meanwhile, as versions of their own: they must not stand
--- for those that an instance has seen and the server has lost.
+-- master again. Marks have -<version> for their server: that with which it was taken away. One that does not call
+-- within PATIENCE freezes the stock: nobody can tell what that one has sold. Orders are decided meanwhile, as versions
+-- of their own: they must not stand for those that an instance has seen and the server has lost.
 --
 -- The clock may jump: it is set, or that of another server is ahead. An instance calls every second, so one that finds
 -- its mark older than FRESH notes jump, the times before and behind as before|behind. Marks of about the time before
@@ -41,7 +41,7 @@ local WHO, SEQ, ANSWERED, EPOCH, VER, SALE, RUN, LOST = unpack(ARGV, #ARGV - 8, 
 local FRESH, PATIENCE, LONG = 60000, 60000, 3600000 -- ms
 local CROWD = 32 -- fields of S; about fifteen are no marks
 
-local NONE = '-' -- no server: run while none is trusted, and in marks that say nothing of where their instance was
+local NONE = '-' -- no server: run while none is trusted
 
 local SETTLER = 'settle:'
 local NOT_ASKED = '3' -- the phase of who was on an earlier roll alone
@@ -92,13 +92,11 @@ local function begin_sale(stock, sale)
 	note(stock, 'sale', digits(sale))
 end
 
--- common is the version up to which the caller may know the stock: one that has not called this server yet knows
--- nothing of what others have changed here. run is the server of its mark, nil where it has none.
+-- common is the version up to which the caller may know the stock: one whose mark was taken away knows nothing of what
+-- others have changed since. run is the server of its mark, nil where it has none.
 local function common(stock, run)
-	if stock.run == RUN or not run or run == RUN or string.match(stock.doubt or '', '^(.*)|%d+$') ~= RUN then
-		return stock.ver
-	end
-	return stock.base
+	local taken = stock.run ~= RUN and string.match(run or '', '^%-(%d+)$')
+	return taken and tonumber(taken) or stock.ver
 end
 
 -- seen tells how the stock is less than what the caller has seen of it, or nil. reached is its mark's highest call.
@@ -201,10 +199,10 @@ local function trust(stock)
 	note(stock, 'doubt', '')
 end
 
--- arrive begins the doubt of a server that another one was trusted or doubted before, and takes their marks away: such
--- an instance has not called this server since, even if it did when this one was master the last time. Those that were
--- gone before keep one of this server: whose mark is much older than the newest. Those that the server in doubt before
--- this one waits for are none of them.
+-- arrive begins the doubt of a server when another one was trusted or doubted before, and takes the marks away: no
+-- instance has called this server since, even if it did when this one was master the last time. Those that were gone
+-- before get one of this server: whose mark is much older than the newest. Those that the server in doubt before this
+-- one waits for are none of them.
 local function arrive(stock, now)
 	local before = string.match(stock.doubt or '', '^(.*)|%d+$')
 	if before == RUN then return end
@@ -221,12 +219,12 @@ local function arrive(stock, now)
 	for i = 1, #marks, 2 do
 		local mark = marks[i + 1]
 		local gone = (not before or mark.run == before) and mark.last < newest - FRESH
-		redis.call('HSET', S, marks[i], digits(mark.seq) .. '|' .. digits(mark.at) .. '|' .. (gone and RUN or NONE))
+		local to = gone and RUN or string.match(mark.run, '^%-%d+$') or NONE .. digits(stock.ver)
+		redis.call('HSET', S, marks[i], digits(mark.seq) .. '|' .. digits(mark.at) .. '|' .. to)
 	end
-	stock.run, stock.doubt, stock.base = NONE, RUN .. '|' .. digits(now), stock.ver
+	stock.run, stock.doubt = NONE, RUN .. '|' .. digits(now)
 	note(stock, 'run', NONE)
 	note(stock, 'doubt', stock.doubt)
-	note(stock, 'base', digits(stock.ver))
 end
 
 -- silent counts the instances that have not called this server yet.
@@ -257,14 +255,19 @@ local function asked(stock)
 	return stock.roll and string.sub(stock.roll, 1, 1) ~= NOT_ASKED
 end
 
+-- unverified reports that another server than this one was trusted last.
+local function unverified(stock)
+	return RUN ~= '' and stock.run ~= '' and stock.run ~= RUN
+end
+
 -- meet holds the stock against what the caller has seen, and notes that it was here.
 local function meet(stock, mark)
 	if WHO == '' then
-		if RUN ~= '' and stock.run ~= '' and stock.run ~= RUN and stock.state == 'on' then stock.state = 'verifying' end
+		if unverified(stock) and stock.state == 'on' then stock.state = 'verifying' end
 		return
 	end
 	local now, reached, here, run = clock(), stamp(mark)
-	local another = RUN ~= '' and stock.run ~= '' and stock.run ~= RUN
+	local another = unverified(stock)
 	if another then arrive(stock, now) end
 	local why = seen(stock, reached, run)
 	stock.here, stock.overtaken = here, reached >= tonumber(SEQ)
@@ -287,9 +290,9 @@ end
 
 -- lazily reads what orders hardly ever need of the stock, all of it when some of it is first asked for.
 local lazily = {__index = function(stock, name)
-	local v = redis.call('HMGET', S, 'why', 'doubt', 'rc:' .. WHO, 'born', 'later', 'paid', 'jump', 'base')
+	local v = redis.call('HMGET', S, 'why', 'doubt', 'rc:' .. WHO, 'born', 'later', 'paid', 'jump')
 	local read = {why = v[1] or '', doubt = v[2], roll = v[3], born = tonumber(v[4] or 0), later = v[5] or '0',
-		paid = v[6] == '1', jump = v[7] or '', base = tonumber(v[8] or stock.ver)}
+		paid = v[6] == '1', jump = v[7] or ''}
 	for field, value in pairs(read) do
 		if rawget(stock, field) == nil then stock[field] = value end
 	end

@@ -133,7 +133,12 @@ end
 local function open(state, fields)
 	stock.state, stock.why = state, ''
 	note(stock, 'why', '')
-	if stock.run == NONE then note(stock, 'doubt', RUN .. '|' .. digits(clock())) end -- PATIENCE begins now
+	if unverified(stock) and silent() == 0 then
+		trust(stock)
+	elseif unverified(stock) then
+		note(stock, 'doubt', RUN .. '|' .. digits(clock())) -- PATIENCE begins now
+		if state == 'on' then stock.state = 'verifying' end
+	end
 	local opened = change()
 	push(opened.fields, 'why', reason(stock))
 	commit(stock, 'state', opened)

@@ -37,7 +37,7 @@ if over then note(stock, 'over', string.match(over, '^%d+') .. '|') end
 if stock.state == 'frozen' or state == 'on' and stock.state == 'verifying' then trust(stock) end
 if state ~= stock.state or stock.paid and not paid then
 	local c, before, ends = change(), reason(stock), paid and state == 'ended'
-	stock.state = state
+	stock.state = state == 'on' and unverified(stock) and 'verifying' or state
 	outrun(stock)
 	stock.epoch = math.max(stock.epoch, tonumber(stock.later) + (stock.later ~= '0' and 1 or 0))
 	if stock.later ~= '0' then note(stock, 'later', '0') end

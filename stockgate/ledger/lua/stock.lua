@@ -10,7 +10,7 @@
 --              archive.lua has no order of before; sale, which sale of the SKU this is: the epoch in which it began,
 --              none in the first one. Instances derive serials from it, so what is reserved in an epoch is of one sale;
 --              over, which overrule.lua explains; paid = 1 while it is the settlers' word that it has ended, see
---              set_state.lua; why run doubt base was since upto later jump, a mark m:<instance> for each, and
+--              set_state.lua; why run doubt was since upto later jump, a mark m:<instance> for each, and
 --              rc:<instance>, see mark.lua
 --   R  hash    serial -> record
 --   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field
