@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"sluice/internal/redistest"
 )
 
 // pastTheGate are routes by which an order can be placed, and the rest of the shop, which nothing guards.
@@ -67,6 +69,44 @@ func postsTo(targets ...string) (all []string) {
 		all = append(all, complete("POST", target, "Cookie: user_id=7"))
 	}
 	return all
+}
+
+// A condition or a waiting room stands before the route whose gate looks at no stock, too.
+func TestAmbiguity_NoSpellingLeadsAroundARoomOrACondition(t *testing.T) {
+	t.Parallel()
+	shop, redis := open(t, nil), redistest.Start(t)
+	g := gate(t, redisAt(redis), shop.setting(), fmt.Sprintf("auth.room_key_file = %q", keep(t, "room", oldRoomKey)), `
+[[room]]
+name = "rush"
+per_second = 1
+
+[[route]]
+name = "order"
+match = "POST /order"
+gate = "limit"
+user = "$cookie_uid"
+room = "rush"
+
+[[route]]
+name = "vip"
+match = "/vip/"
+gate = "limit"
+require = ["$http_x_level=vip"]
+
+[[route]]
+name = "rest"
+match = "/"
+gate = "pass"
+`)
+	g.rejects(t, shop, postsTo("/%6frder", "/o%72der", "//order", "/Order", "/order/", "/x/../order", "/order;x",
+		"//x/order", "/Vip/a", "/v%69p/a", "//vip/a", "/x/../vip/a", "/vip", "/index.php/vip/a")...)
+	g.rejects(t, shop, complete("POST", "/page", "X-Original-URL: /order"),
+		complete("GET", "/page", "X-Rewrite-URL: /vip/a"), complete("GET", "/order", "X-HTTP-Method-Override: POST"))
+	g.passes(t, complete("POST", "/page%2Fa", ""), complete("GET", "/order", ""), complete("GET", "/orders/%C3%A9", ""),
+		complete("GET", "/vip/A%2Fb;c", "X-Level: vip"),
+		complete("POST", "/vip/a", "X-Level: vip\r\nX-HTTP-Method-Override: PUT"))
+	g.raw(t, complete("POST", "/order", "Cookie: uid=7")).must(t, 403, "room")
+	g.raw(t, complete("GET", "/vip/a", "")).must(t, 401, "unidentified")
 }
 
 func TestAmbiguity_TargetWithAnAuthorityIsNoWayAroundTheGate(t *testing.T) {

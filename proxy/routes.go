@@ -43,6 +43,17 @@ type Route struct {
 	Cache time.Duration // how long a response to GET serves other clients; 0 = not at all. For pass and limit
 }
 
+// guard is what another spelling of the route's path must not lead around.
+func (rt *Route) guard() route.Guard {
+	switch {
+	case rt.Gate.GuardsStock():
+		return route.GuardsStock
+	case rt.Room != "" || len(rt.Require) > 0 || rt.OrderToken:
+		return route.GuardsEntry
+	}
+	return route.Unguarded
+}
+
 // boundRoute is a Route made ready.
 type boundRoute struct {
 	Route
@@ -102,16 +113,16 @@ func (rt *boundRoute) limited() bool { return rt.Gate != route.Pass }
 // bindRoutes compiles routes and the table that finds them; each error is a *route.Error.
 func bindRoutes(in []Route) (routes []boundRoute, table *route.Table, errs []error) {
 	var patterns []route.Pattern
-	var gates []route.Gate
+	var guards []route.Guard
 	for i := range in {
 		rt, faults := bindRoute(in[i])
 		if len(faults) > 0 {
 			errs = append(errs, faults...)
 			continue
 		}
-		routes, patterns, gates = append(routes, rt), append(patterns, rt.pattern), append(gates, rt.Gate)
+		routes, patterns, guards = append(routes, rt), append(patterns, rt.pattern), append(guards, in[i].guard())
 	}
-	table = route.NewTable(patterns, gates)
+	table = route.NewTable(patterns, guards)
 	for i := range patterns {
 		if j := table.CoveredBy(i); j >= 0 {
 			errs = append(errs, route.Fault(routes[i].Name, "match", fmt.Errorf("can never match: route %q before it "+

@@ -55,26 +55,27 @@ var notPlain = func() (set [256]bool) {
 	return set
 }()
 
-// ambiguity returns a route that guards stock and that some reading of path leads to, or away from if it is own; -1
-// when there is none. Own is the route of the path as received, or -1. A nil method, host or path stands for any.
-func (t *Table) ambiguity(method, host, path []byte, own int) int {
+// ambiguity returns a route with at least a guard that some reading of path leads to, or one that guards stock and that it
+// leads away from if it is own; -1 when there is none. Own is the route of the path as received, or -1. A nil method,
+// host or path stands for any.
+func (t *Table) ambiguity(method, host, path []byte, own int, least Guard) int {
 	if bytes.IndexByte(path, '%') < 0 || len(path) > maxPath {
-		return t.scripted(method, host, path, false, own)
+		return t.scripted(method, host, path, false, own, least)
 	}
-	return t.decodedAmbiguity(method, host, path, own)
+	return t.decodedAmbiguity(method, host, path, own, least)
 }
 
 // decodedAmbiguity is apart from ambiguity since its stack frame has room for a whole path.
-func (t *Table) decodedAmbiguity(method, host, path []byte, own int) int {
+func (t *Table) decodedAmbiguity(method, host, path []byte, own int, least Guard) int {
 	var room [maxPath]byte
 	text, nested := decode(room[:0], path)
-	return t.scripted(method, host, text, nested, own)
+	return t.scripted(method, host, text, nested, own, least)
 }
 
 // scripted is ambiguity of a decoded path, and of what follows a script in it: that is the path of a PHP application
 // (CGI's PATH_INFO, RFC 3875, section 4.1.5). A route of its own for the script takes such a path as it stands.
-func (t *Table) scripted(method, host, text []byte, nested bool, own int) int {
-	if i := t.other(method, host, examine(text, nested), own); i >= 0 || own >= 0 && t.entries[own].guardsStock {
+func (t *Table) scripted(method, host, text []byte, nested bool, own int, least Guard) int {
+	if i := t.other(method, host, examine(text, nested), own, least); i >= 0 || t.guardsStock(own) {
 		return i
 	}
 	scripts := 0
@@ -83,9 +84,9 @@ func (t *Table) scripted(method, host, text []byte, nested bool, own int) int {
 			continue
 		}
 		if scripts++; scripts > maxScripts {
-			return t.other(method, host, canonicalPath{text: text, unbounded: true}, -1)
+			return t.other(method, host, canonicalPath{text: text, unbounded: true}, -1, least)
 		}
-		if i := t.behindScript(method, host, text, i, nested); i >= 0 {
+		if i := t.behindScript(method, host, text, i, nested, least); i >= 0 {
 			return i
 		}
 	}
@@ -94,8 +95,8 @@ func (t *Table) scripted(method, host, text []byte, nested bool, own int) int {
 
 // behindScript is ambiguity of what follows a script, by itself and in the folder of the script: an application knows
 // its folder, or it does not.
-func (t *Table) behindScript(method, host, text []byte, end int, nested bool) int {
-	if i := t.other(method, host, examine(text[end:], nested), -1); i >= 0 {
+func (t *Table) behindScript(method, host, text []byte, end int, nested bool, least Guard) int {
+	if i := t.other(method, host, examine(text[end:], nested), -1, least); i >= 0 {
 		return i
 	}
 	folder := bytes.LastIndexAny(text[:end], `/\`)
@@ -104,7 +105,7 @@ func (t *Table) behindScript(method, host, text []byte, end int, nested bool) in
 	}
 	var room [maxPath]byte
 	path := append(append(room[:0], text[:folder]...), text[end:]...)
-	return t.other(method, host, examine(path, nested), -1)
+	return t.other(method, host, examine(path, nested), -1, least)
 }
 
 // isScript reports a path that ends with the name of a PHP script.
@@ -114,8 +115,8 @@ func isScript(path []byte) bool {
 }
 
 // other is ambiguity of a decoded path. A route that comes before own counts although one before it may take its place.
-func (t *Table) other(method, host []byte, path canonicalPath, own int) int {
-	guarded := own >= 0 && t.entries[own].guardsStock
+func (t *Table) other(method, host []byte, path canonicalPath, own int, least Guard) int {
+	guarded := t.guardsStock(own)
 	if guarded {
 		if e := &t.entries[own]; !e.keeps(path) || path.nested || e.rest && path.odd > 0 {
 			return own // other captures, or another route
@@ -126,8 +127,8 @@ func (t *Table) other(method, host []byte, path canonicalPath, own int) int {
 		switch {
 		case i == own && (guarded || e.keeps(path)):
 			return -1 // in each reading it comes before the routes that follow
-		case i == own || !guarded && !e.guardsStock || !e.takesMethod(method) || !path.authority && !e.takesHost(host):
-		case guarded && e.guardsStock && e.differsBySlash(&t.entries[own].Pattern):
+		case i == own || !guarded && e.guard < least || !e.takesMethod(method) || !path.authority && !e.takesHost(host):
+		case guarded && e.guard == GuardsStock && e.differsBySlash(&t.entries[own].Pattern):
 		case !path.unbounded && !e.couldTake(path.text):
 		case guarded:
 			return own
@@ -137,6 +138,9 @@ func (t *Table) other(method, host []byte, path canonicalPath, own int) int {
 	}
 	return -1
 }
+
+// guardsStock reports whether the route own, or -1, does.
+func (t *Table) guardsStock(own int) bool { return own >= 0 && t.entries[own].guard == GuardsStock }
 
 // keeps reports whether the entry, which takes the path as received, takes it in each reading: all that is odd stands
 // behind the segments of its pattern. A slash at the end does not count.

@@ -91,7 +91,7 @@ func (t *Table) lenient(method, path string, fold, slash bool) (m Match) {
 		switch {
 		case slash && !e.open && len(p) > 1:
 			p = strings.TrimSuffix(p, "/")
-		case slash && e.open && e.guardsStock && strings.Count(p, "/") == len(e.segments):
+		case slash && e.open && e.guard > Unguarded && strings.Count(p, "/") == len(e.segments):
 			p += "/"
 		}
 		e.segments = slices.Clone(e.segments)
@@ -120,15 +120,15 @@ func (t *Table) unsafeReading(method, path string) string {
 			}
 			m := t.lenient(method, p, bits&1 > 0, bits&2 > 0)
 			switch {
-			case own.Index >= 0 && t.entries[own.Index].guardsStock:
-				if m.Index >= 0 && t.entries[m.Index].guardsStock &&
+			case t.guardsStock(own.Index):
+				if t.guardsStock(m.Index) &&
 					t.entries[m.Index].differsBySlash(&t.entries[own.Index].Pattern) && sameCaptures(own, m) {
 					continue // the route of the other spelling
 				}
 				if m.Index != own.Index || !sameCaptures(own, m) {
 					return p
 				}
-			case m.Index >= 0 && t.entries[m.Index].guardsStock:
+			case m.Index >= 0 && m.Index != own.Index && t.entries[m.Index].guard > Unguarded:
 				return p
 			}
 		}
@@ -145,23 +145,27 @@ func sameCaptures(received, read Match) bool {
 	return true
 }
 
-// tableOf makes a table of patterns. Those that begin with "!" guard stock.
+// tableOf makes a table of patterns. Those that begin with "!" guard stock, those with "?" their entry.
 func tableOf(t testing.TB, texts ...string) *Table {
 	t.Helper()
 	var patterns []Pattern
-	var gates []Gate
+	var guards []Guard
 	for _, text := range texts {
 		text, stock := strings.CutPrefix(text, "!")
+		text, entry := strings.CutPrefix(text, "?")
 		p, err := ParsePattern(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		patterns, gates = append(patterns, p), append(gates, Pass)
+		guard := Unguarded
 		if stock {
-			gates[len(gates)-1] = Check
+			guard = GuardsStock
+		} else if entry {
+			guard = GuardsEntry
 		}
+		patterns, guards = append(patterns, p), append(guards, guard)
 	}
-	return NewTable(patterns, gates)
+	return NewTable(patterns, guards)
 }
 
 // hostileTables are tables whose routes lie close to each other.
@@ -186,6 +190,13 @@ var hostileTables = [][]string{
 	{"/a{x}/b", "!/{y}/b", "/"},
 	{"!/a/{x}.b", "!/b{x}/{y...}", "/a/{x}", "/"},
 	{"/A{x}.b/", "!/a{x}", "/"},
+	{"?/a", "/"},
+	{"/a/{x}", "?/a/{x}/{y}", "/"},
+	{"?/{x}/b", "!/a/{sku}", "/"},
+	{"?/a/", "/b", "/"},
+	{"/b", "?/"},
+	{"?/a/b", "?/a/{x}", "/"},
+	{"/a/", "?/{x}.b", "!/{sku}"},
 }
 
 // randomPath strings parts together.

@@ -16,7 +16,7 @@ func ExampleTable_Match() {
 		}
 		patterns = append(patterns, p)
 	}
-	table := route.NewTable(patterns, []route.Gate{route.Reserve, route.Pass})
+	table := route.NewTable(patterns, []route.Guard{route.GuardsStock, route.Unguarded})
 	for _, path := range []string{"/order/1001", "/a%2Fb", "/x/../order/1001"} {
 		m, detail := table.Match(route.Query{Method: []byte("POST"), Path: []byte(path)})
 		fmt.Printf("%s: %v, sku %q, cause %q\n", path, patterns[m.Index], m.Captures[0], detail)

@@ -9,11 +9,11 @@ import (
 // maxOverrides bounds the values that are looked at. Clients and proxies send one or two.
 const maxOverrides = 8
 
-// override returns a route that guards stock and that could take the request with a method or path out of its fields;
+// override returns a guarded route that could take the request with a method or path out of its fields;
 // -1 when there is none. If own, its route without them, guards stock, the fields may only repeat the request line.
 func (t *Table) override(q *Query, own int) int {
 	if len(q.OverrideMethods)+len(q.OverridePaths) > maxOverrides {
-		return t.ambiguity(nil, q.Host, nil, -1)
+		return t.ambiguity(nil, q.Host, nil, -1, GuardsEntry)
 	}
 	for i := range 1 + len(q.OverridePaths) {
 		path, otherPath := q.overridePath(i - 1)
@@ -22,10 +22,14 @@ func (t *Table) override(q *Query, own int) int {
 			if !otherPath && !otherMethod {
 				continue
 			}
-			if own >= 0 && t.entries[own].guardsStock {
+			if t.guardsStock(own) {
 				return own
 			}
-			if found := t.ambiguity(method, q.Host, path, -1); found >= 0 {
+			self := -1
+			if !otherPath && own >= 0 && t.entries[own].takesMethod(method) {
+				self = own // it takes this method, too
+			}
+			if found := t.ambiguity(method, q.Host, path, self, GuardsEntry); found >= 0 {
 				return found
 			}
 		}

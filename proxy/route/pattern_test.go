@@ -127,7 +127,7 @@ func FuzzPattern(f *testing.F) {
 			return
 		}
 		path := strings.NewReplacer("{", "v", "}", "").Replace(p.Path())
-		e := &NewTable([]Pattern{p}, []Gate{Check}).entries[0]
+		e := &NewTable([]Pattern{p}, []Guard{GuardsStock}).entries[0]
 		var captures [maxCaptures][]byte
 		if method := strings.Join(p.Methods()[:min(1, len(p.Methods()))], ""); !e.takesMethod([]byte(method)) || !e.takesPath([]byte(path), &captures) || !e.covers(&p) {
 			t.Errorf("%q does not take %s", text, path)

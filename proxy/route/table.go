@@ -9,26 +9,26 @@ import (
 
 // Table is the routes in their order. It does not change and is safe for concurrent use.
 type Table struct {
-	entries     []entry
-	guardsStock bool // some gate does
-	slashStock  bool // so does one whose pattern ends in a slash that servers may leave out
+	entries []entry
+	guarded bool // some route is
+	slash   bool // so is one whose pattern ends in a slash that servers may leave out
 }
 
 // entry is one route, made ready to be compared.
 type entry struct {
 	Pattern
-	guardsStock bool
-	advice      string // of the rejection of what could be a request of this route
-	literals    uint64 // bit i: segment i is a literal
-	captures    uint64 // bit i: segment i is a {name}
-	affixed     uint64 // bit i: segment i is a {name} with a literal before or behind it
+	guard    Guard
+	advice   string // of the rejection of what could be a request of this route
+	literals uint64 // bit i: segment i is a literal
+	captures uint64 // bit i: segment i is a {name}
+	affixed  uint64 // bit i: segment i is a {name} with a literal before or behind it
 }
 
-// NewTable makes a table of routes. The gate of patterns[i] is gates[i].
-func NewTable(patterns []Pattern, gates []Gate) *Table {
+// NewTable makes a table of routes. The guard of patterns[i] is guards[i].
+func NewTable(patterns []Pattern, guards []Guard) *Table {
 	t := &Table{entries: make([]entry, len(patterns))}
 	for i, p := range patterns {
-		e := entry{Pattern: p, guardsStock: gates[i].GuardsStock(), advice: "write it as " + p.text + " does"}
+		e := entry{Pattern: p, guard: guards[i], advice: "write it as " + p.text + " does"}
 		for j, s := range p.segments {
 			if s.capture {
 				e.captures |= 1 << j
@@ -40,8 +40,8 @@ func NewTable(patterns []Pattern, gates []Gate) *Table {
 			}
 		}
 		t.entries[i] = e
-		t.guardsStock = t.guardsStock || e.guardsStock
-		t.slashStock = t.slashStock || e.guardsStock && e.open && len(e.segments) > 0
+		t.guarded = t.guarded || e.guard > Unguarded
+		t.slash = t.slash || e.guard > Unguarded && e.open && len(e.segments) > 0
 	}
 	return t
 }
@@ -75,15 +75,16 @@ type Match struct {
 }
 
 // Match finds the first route that takes a request by method, host and path as received. If detail has a cause, the
-// request is ambiguous: the upstream could take it for one of another route, or of other captures, and stock is guarded
-// on one side. Index is then the route that guards it, and Captures are empty. Match does not allocate.
+// request is ambiguous: the upstream could take it for one of another route that is guarded, or the other way round, or
+// on a route that guards stock for one of other captures. Index is then the guarded route, and Captures are empty. Match
+// does not allocate.
 func (t *Table) Match(q Query) (m Match, detail reject.Detail) {
 	m = t.first(q.Method, q.Host, q.Path)
-	if !t.guardsStock {
+	if !t.guarded {
 		return m, detail
 	}
-	if !isPlain(q.Path) || t.slashStock && t.lacksSlash(q.Path) {
-		if i := t.ambiguity(q.Method, q.Host, q.Path, m.Index); i >= 0 {
+	if !isPlain(q.Path) || t.slash && t.lacksSlash(q.Path) {
+		if i := t.ambiguity(q.Method, q.Host, q.Path, m.Index, GuardsEntry); i >= 0 {
 			return Match{Index: i}, reject.Detail{Cause: reject.PathNotCanonical, Operand: t.entries[i].advice}
 		}
 	}
@@ -98,14 +99,14 @@ func (t *Table) Match(q Query) (m Match, detail reject.Detail) {
 // TargetsStock reports whether a request for target, a path and perhaps a query, could be one of a route that guards
 // stock, on any host: a link to it could place an order.
 func (t *Table) TargetsStock(method, target []byte) bool {
-	return t.ambiguity(method, nil, pathOf(target), -1) >= 0
+	return t.ambiguity(method, nil, pathOf(target), -1, GuardsStock) >= 0
 }
 
-// lacksSlash reports whether a route that guards stock would take the path with a slash at its end.
+// lacksSlash reports whether a guarded route would take the path with a slash at its end.
 func (t *Table) lacksSlash(path []byte) bool {
 	var captures [maxCaptures][]byte
 	for i := range t.entries {
-		if e := &t.entries[i]; e.guardsStock && e.open && len(e.segments) > 0 {
+		if e := &t.entries[i]; e.guard > Unguarded && e.open && len(e.segments) > 0 {
 			if rest, _, ok := e.cutSegments(path, &captures); ok && len(rest) == 0 {
 				return true
 			}

@@ -331,7 +331,7 @@ func FuzzTable_Match(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, host, path, overrideMethod, overridePath string) {
 		q := Query{Method: []byte(method), Host: []byte(host), Path: []byte(path)}
 		m, detail := table.Match(q)
-		if detail.Cause != 0 && !table.entries[m.Index].guardsStock {
+		if detail.Cause != 0 && table.entries[m.Index].guard == Unguarded {
 			t.Fatalf("%q is ambiguous because of %s", path, table.entries[m.Index].text)
 		}
 		for _, captured := range m.Captures {
