@@ -409,6 +409,63 @@ func TestDecide_RequestsWithoutAnAnswerAreToldOf(t *testing.T) {
 	}
 }
 
+// Many clients send an order and leave at once, as when a page is reloaded. Each order is sent, or was never admitted.
+func TestDecide_ClientThatLeavesLeavesNoUnitHeld(t *testing.T) {
+	t.Parallel()
+	for _, a := range askers {
+		if !a.settles {
+			continue
+		}
+		t.Run(a.program, func(t *testing.T) {
+			shop, redis := open(t, nil), redistest.Start(t)
+			const orders = 120
+			g := reserves(t, redis, orders, shop.setting(), `upstream.timeout = "1h"`, decides(a.dialect))
+			front := a.run(t, shop, g)
+			for i := range orders {
+				c, err := net.Dial("tcp", front)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: shop\r\nCookie: uid=%d\r\nContent-Length: 0\r\n\r\n", askedOrder, i)
+				if i%3 > 0 {
+					time.Sleep(time.Duration(i%3) * time.Millisecond) // the age at which it leaves
+				}
+				c.Close()
+			}
+			h := askFront(t, &http.Client{Timeout: long}, "POST", "http://"+front+askedOrder, "Cookie", "uid=last")
+			if h.status != http.StatusOK && h.status != http.StatusConflict && h.reason != "undecided" {
+				t.Errorf("the last one: %d %s %s", h.status, h.reason, h.body)
+			}
+			soon(t, "all that was admitted has come to the shop", func() bool {
+				got := ledgerOf(t, redis, "1001")
+				return g.metric("sluice_decisions_open") == 0 && got.held == 0 && got.sold == int(shop.arrivals.Load())
+			})
+		})
+	}
+}
+
+// HAProxy 2.6 crashed where the example asked with as many fields as HAProxy itself takes.
+func TestDecide_RequestWithManyFieldsIsAnswered(t *testing.T) {
+	t.Parallel()
+	for _, a := range askers {
+		t.Run(a.program, func(t *testing.T) {
+			shop, redis := open(t, nil), redistest.Start(t)
+			front := a.run(t, shop, reserves(t, redis, askedUnits, shop.setting(), decides(a.dialect)))
+			for _, n := range []int{80, 96, 99, 300} {
+				c, err := net.Dial("tcp", front)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(c, "GET /page HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n%s\r\n", strings.Repeat("X-n: a\r\n", n))
+				if _, err = http.ReadResponse(bufio.NewReader(c), nil); err != nil {
+					t.Errorf("%d fields: %v", n, err)
+				}
+				c.Close()
+			}
+		})
+	}
+}
+
 // Proxies clean, decode and encode targets each in its own way. What a shop could read as an order has its unit, and
 // fields of a client do not choose the request that is asked about.
 func TestDecide_OrderHasItsUnitHoweverItIsWritten(t *testing.T) {
