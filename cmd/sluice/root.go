@@ -18,7 +18,7 @@ const (
 
 // newRoot is the command line of sluice.
 func newRoot() *cobra.Command {
-	root := cli.Root("sluice", "A gateway for flash sales. Start with: sluice demo")
+	root := cli.Root("sluice", "A reverse proxy for flash sales. Start with: sluice demo")
 	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Run:"}, &cobra.Group{ID: groupCheck, Title: "Check:"},
 		&cobra.Group{ID: groupSale, Title: "Sales:"}, &cobra.Group{ID: groupStock, Title: "Stock:"},
 		&cobra.Group{ID: groupReservation, Title: "Reservations:"},

@@ -24,7 +24,8 @@ func newWhy() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "why [request-id]", Example: "  sluice why <request-id>\n  sluice why --user USER --sku SKU",
-		Short: "Show what became of a request, by X-Request-Id of its response. Exit code 3 if that is not known.",
+		Short: "Show what became of a request, by X-Request-Id of its response.",
+		Long:  "Show what became of a request, by X-Request-Id of its response. The exit code is 3 if that is not known.",
 		Args:  cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := argument(args, "")
