@@ -267,3 +267,39 @@ func TestReturn_AnOldCrashKeepsNoSaleFromItsArchive(t *testing.T) {
 	testkit.Check(t, operator.Archive(t.Context(), "1001", s.Epoch, s.Ver))
 	testkit.Check(t, operator.Close())
 }
+
+// An instance leaves in order after its last order, and a fail-over loses both. The next process on its folder tells
+// for it. Where nothing was lost, it is one like any other.
+func TestReturn_InstanceThatLeftTellsWhatAFailOverHasLost(t *testing.T) {
+	t.Parallel()
+	for _, loses := range []bool{true, false} {
+		server, dir, others := redistest.Start(t), t.TempDir(), t.TempDir()
+		leaver, other := opens(t, server, "0", dir), opens(t, server, "0", others)
+		testkit.Must[Stock](t)(leaver.SetTotal(t.Context(), "1001", 9, 0))
+		takes(t, leaver, "a")
+		takes(t, other, "b")
+		kept := snapshotOf(t, server, "1001")
+		takes(t, leaver, "tail")
+		testkit.Check(t, leaver.Close())
+		if loses {
+			kept.restore(t, server)
+		}
+		killed(t, other) // and meets another server
+		other = opens(t, server, "1", others)
+		next := opens(t, server, "1", dir)
+		testkit.Want(t, "name", next.instance, leaver.instance)
+		testkit.Eventually(t, "the SKU sells again", func() bool {
+			tellsAt(t, next, time.Now())
+			tellsAt(t, other, time.Now())
+			code, _ := takes(t, other, "new")
+			return code == Held || code == ReplayHeld
+		})
+		testkit.Want(t, "tail", statusOf(t, other, "tail"), "H")
+		lost := int64(0)
+		for _, why := range lossReasons() {
+			lost += valueOf(next.lost.WithLabelValues(why)) + valueOf(other.lost.WithLabelValues(why))
+		}
+		testkit.Want(t, "alarms", lost > 0, loses)
+		testkit.Check(t, errors.Join(next.Close(), other.Close()))
+	}
+}

@@ -34,6 +34,7 @@ type SeenState struct {
 	gone       int64     // the call that did not find it; 0 = it is there
 	progress   progress  // how far this instance has told a later epoch what it knows
 	returned   bool      // others may wait for what a process before has seen, and this one has not
+	left       bool      // the process before took the mark away, and this one has left none yet
 }
 
 // claimFor is how long an instance claims that its mark must be there. The scripts forget marks only much later. Where
@@ -47,7 +48,7 @@ const silenceFor = 2 * sweepInterval
 type Claim struct {
 	Epoch, Ver int64
 	Sale       int64  // the latest one of the SKU: the ledger must not be in an earlier one
-	Answered   int64  // the highest call of the instance that was answered; below 0 = longer than claimFor ago
+	Answered   int64  // the highest call of the instance that was answered; below 0 = its mark may be gone
 	Lost       string // why the ledger must be closed
 }
 
@@ -59,7 +60,7 @@ func (t *SeenState) Claim() Claim {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := Claim{t.epoch, t.ver, t.sale, t.answered, t.lost}
-	if time.Since(t.at) > claimFor {
+	if t.left || time.Since(t.at) > claimFor {
 		c.Answered = -c.Answered
 	}
 	return c
@@ -87,7 +88,7 @@ func (t *SeenState) Learn(a Answer, marked bool) (found bool) {
 		if t.since.IsZero() || now.Sub(t.at) > silenceFor {
 			t.since = now
 		}
-		t.answered, t.at = max(t.answered, a.Call), now
+		t.answered, t.at, t.left = max(t.answered, a.Call), now, false
 	}
 	if found = t.gone > 0 && a.Call > t.gone; found {
 		t.gone = 0
@@ -247,6 +248,18 @@ func (t *Seen) restore(s seenRecord) {
 		one.ver, one.answered, one.at = max(one.ver, s.Ver), max(one.answered, s.Answered), time.Now()
 	}
 	one.progress = progress{epoch: one.epoch, due: true, ifFrozen: true} // the process before may have been about to tell
+}
+
+// leave notes that the process before took its marks away. One that is there all the same was put back by a fail-over,
+// and must have all calls.
+func (t *Seen) leave() {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, one := range t.all {
+		one.mu.Lock()
+		one.left = true
+		one.mu.Unlock()
+	}
 }
 
 // forgetAnswered lets no claim say anything of answered calls.

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // StateDir keeps an operation log in a folder, so that an instance that was killed returns as the same one: with its
@@ -88,7 +89,7 @@ type begin struct {
 	Name    string       `json:"name"`
 	Boot    string       `json:"boot"`
 	Life    int64        `json:"life"`
-	Left    bool         `json:"left"`    // it has left in good order: no ledger waits for that name
+	Left    bool         `json:"left"`    // it has left in good order, and has taken its marks away
 	Dropped int64        `json:"dropped"` // Unix ms: orders from before may be in no segment
 	Seen    []seenRecord `json:"seen"`
 }
@@ -122,9 +123,19 @@ func openStateDir(dir string, seen *Seen, log *OperationLog) (j *StateDir, err e
 // leftFile is in the folder of a process that has left in good order.
 const leftFile = "left"
 
+// leftFor is for how long its name and orders are taken again: longer than a ledger waits for an instance whose mark a
+// fail-over has put back.
+const leftFor = 10 * time.Minute
+
 func hasLeft(folder string) bool {
 	_, err := os.Stat(filepath.Join(folder, leftFile))
 	return err == nil
+}
+
+// leftLongAgo reports a folder whose process left longer ago than leftFor.
+func leftLongAgo(folder string) bool {
+	about, err := os.Stat(filepath.Join(folder, leftFile))
+	return err == nil && time.Since(about.ModTime()) > leftFor
 }
 
 // claim locks a sub-folder: one of a process that was killed, if there is one, since others may wait for its name.
@@ -170,7 +181,7 @@ func (j *StateDir) load(seen *Seen, log *OperationLog) error {
 	if err != nil {
 		return err
 	}
-	last, whole := begin{}, true
+	last, whole, gone := begin{}, true, leftLongAgo(j.dir)
 	for at, n := range all {
 		first := true
 		j.placed = 0
@@ -182,7 +193,9 @@ func (j *StateDir) load(seen *Seen, log *OperationLog) error {
 				}
 				first = false
 			}
-			j.placed += log.replay(c)
+			if !gone {
+				j.placed += log.replay(c)
+			}
 			seen.replay(c)
 		})
 		if errors.Is(err, errTorn) && at == len(all)-1 {
@@ -196,8 +209,11 @@ func (j *StateDir) load(seen *Seen, log *OperationLog) error {
 		j.bytes, j.current = good, n
 	}
 	j.life = last.Life
-	if boot := bootID(); whole && !last.Left && last.Name != "" && boot != "" && boot == last.Boot && j.life+1 < maxLives {
+	if boot := bootID(); whole && !gone && last.Name != "" && boot != "" && boot == last.Boot && j.life+1 < maxLives {
 		j.Name = last.Name
+		if last.Left {
+			seen.leave()
+		}
 	} else {
 		j.life = 0
 		seen.forgetAnswered()
@@ -303,16 +319,14 @@ func (j *StateDir) remove() error {
 	return j.removeBefore(j.current + 2)
 }
 
-// Close ends the journal. left says that the instance has left in good order, so that nothing waits for its name: then
-// only what it has seen is kept.
+// Close ends the journal. left says that the instance has left in good order: nothing waits for its name, unless Redis
+// fails over and loses that.
 func (j *StateDir) Close(left bool) (err error) {
 	if j.out != nil && left {
-		if err = j.rotate(0); err == nil {
-			b := j.begin()
-			b.Left = true
-			err = errors.Join(j.append(&change{Kind: changeBegin, Begin: b}), j.out.Sync(), j.removeBefore(j.current),
-				os.WriteFile(filepath.Join(j.dir, leftFile), nil, 0o600))
-		}
+		b := j.begin()
+		b.Left = true
+		err = errors.Join(j.append(&change{Kind: changeBegin, Begin: b}), j.out.Sync(),
+			os.WriteFile(filepath.Join(j.dir, leftFile), nil, 0o600))
 	}
 	if j.out != nil {
 		j.out.Close()

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"sluice/internal/testkit"
 )
@@ -135,11 +136,29 @@ func TestJournal_TwoSegmentsHaveWhatALogKeeps(t *testing.T) {
 	testkit.Check(t, b.j.Close(false))
 }
 
-func TestJournal_InstanceThatLeftIsNotResumedAndItsLedgersAreKnown(t *testing.T) {
+// A fail-over may put back the mark of an instance that has left: the next one tells for it what it did.
+func TestJournal_InstanceThatLeftIsResumedAndClaimsNoMark(t *testing.T) {
+	dir := t.TempDir()
+	a := beginLife(t, dir, "first", 10)
+	call := a.j.Calls + 1
+	testkit.Check(t, a.hold("s1", call))
+	testkit.Check(t, a.j.Close(true))
+	b := beginLife(t, dir, "second", 10)
+	testkit.Want(t, "name", b.j.Name, "first")
+	testkit.Want(t, "notes", len(notes(b.log)), 1)
+	testkit.Want(t, "answered", b.seen.Find("1001").Claim().Answered, -call)
+	b.seen.Find("1001").Learn(Answer{Call: b.j.Calls + 1, Epoch: 7, Ver: 9}, true)
+	testkit.Want(t, "once it has called", b.seen.Find("1001").Claim().Answered, b.j.Calls+1)
+	testkit.Check(t, b.j.Close(false))
+}
+
+func TestJournal_InstanceThatLeftLongAgoIsNotResumedAndItsLedgersAreKnown(t *testing.T) {
 	dir := t.TempDir()
 	a := beginLife(t, dir, "first", 10)
 	testkit.Check(t, a.hold("s1", a.j.Calls+1))
 	testkit.Check(t, a.j.Close(true))
+	before := time.Now().Add(-2 * leftFor)
+	testkit.Check(t, os.Chtimes(filepath.Join(a.j.dir, leftFile), before, before))
 	b := beginLife(t, dir, "second", 10)
 	testkit.Want(t, "name", b.j.Name, "")
 	testkit.Want(t, "notes", len(notes(b.log)), 0)
@@ -197,7 +216,7 @@ func TestJournal_KilledProcessReturnsBeforeOneThatHasLeft(t *testing.T) {
 		testkit.Check(t, b.j.Close(false))
 		c, d := beginLife(t, dir, "third", 100), beginLife(t, dir, "fourth", 100)
 		testkit.Want(t, "name", c.j.Name, "killed")
-		testkit.Want(t, "name", d.j.Name, "")
+		testkit.Want(t, "name", d.j.Name, "left")
 		testkit.Check(t, errors.Join(c.j.Close(false), d.j.Close(false)))
 	}
 }
