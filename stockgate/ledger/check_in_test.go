@@ -117,8 +117,7 @@ func TestVisit_DeadMasterHoldsUpNoOther(t *testing.T) {
 	visits(t, r, alive, at)
 }
 
-// A Redis that takes no write has not heard that an instance has left: the instance returns under its name, or others
-// would wait for the one before.
+// A Redis that takes no write has not heard that an instance has left: the journal must not say that it did.
 func TestLeave_IsNotDoneWhereRedisTakesNoWrites(t *testing.T) {
 	t.Parallel()
 	for word, spoil := range map[string]func(c *redis.Client) error{
@@ -137,8 +136,9 @@ func TestLeave_IsNotDoneWhereRedisTakesNoWrites(t *testing.T) {
 			hold(t, r, skus[0], "a", time.Now().Add(time.Hour).UnixMilli())
 			testkit.Check(t, spoil(server.Client))
 			testkit.Check(t, r.Close())
+			testkit.Want(t, "it has left", hasLeft(r.journal.dir), word == "")
 			again := testkit.Must[*Store](t)(NewStore(o))
-			testkit.Want(t, "it has the name of before", again.instance == r.instance, word != "")
+			testkit.Want(t, "it has the name of before", again.instance, r.instance)
 			testkit.Check(t, again.Close())
 		})
 	}
