@@ -80,10 +80,9 @@ var bugs = map[string][]string{
 		"(mark.run, '^%-%d+$') or NONE .. digits(stock.ver)",
 		"(mark.run, '^%-%d+$') or mark.run",
 	},
-	"one who was silent notes a jump": {
-		"then jumped(stock, now) end",
-		"and here > 0 then\n\t\t\tstock.jump = digits(here) .. '|' .. digits(now)\n" +
-			"\t\t\tnote(stock, 'jump', stock.jump)\n\t\tend",
+	"one who called a little before the others is not waited for": {
+		"mark.run == before) and mark.last < newest - FRESH",
+		"mark.run == before) and mark.last < newest",
 	},
 	"a stock that freezes keeps its epoch": {
 		"stock.epoch = stock.epoch + 1\n\tend\n\tstock.state",
