@@ -2,7 +2,9 @@ package settle
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -23,40 +25,40 @@ type Paid struct {
 // free again, is put on sale again: the hours of its sale decide whether it sells.
 func (s *Settler) EndPaid(ctx context.Context) error {
 	skus, _, err := s.stream.SKUs(ctx)
-	for len(skus) > 0 && err == nil {
-		n := min(len(skus), skusAtOnce)
-		err = s.endPaidOf(ctx, skus[:n])
-		skus = skus[n:]
+	for some := range slices.Chunk(skus, skusAtOnce) {
+		ledgers, errs := s.stream.EachLedger(ctx, some)
+		for i, sku := range some {
+			if errs == nil || errs[i] == nil {
+				err = errors.Join(err, s.endPaidOf(ctx, sku, ledgers[i]))
+			} else if err == nil { // of one server that is away, and of others that answer
+				err = errs[i]
+			}
+		}
 	}
 	return err
 }
 
-func (s *Settler) endPaidOf(ctx context.Context, skus []string) error {
-	ledgers, err := s.stream.Ledgers(ctx, skus)
-	if err != nil {
+func (s *Settler) endPaidOf(ctx context.Context, sku string, l Ledger) error {
+	switch {
+	case !s.o.Home.has(sku, l):
+		return nil
+	case l.State == ended && l.paid && l.Held+l.Sold < l.Total:
+		return s.reopen(ctx, sku, l)
+	case l.State != on || l.Total < 1 || l.Sold != l.Total || l.Held != 0:
+		return nil
+	}
+	c, ok, err := s.db.Cursor(ctx, sku)
+	if err != nil || ok && l.continuing(&c).Born != c.Born { // the database is still in the sale before
 		return err
 	}
-	for i, l := range ledgers {
-		if s.o.Home.has(skus[i], l) && l.State == ended && l.paid && l.Held+l.Sold < l.Total {
-			if err := s.reopen(ctx, skus[i], l); err != nil {
-				return err
-			}
-		}
-		if !s.o.Home.has(skus[i], l) || l.State != on || l.Total < 1 || l.Sold != l.Total || l.Held != 0 {
-			continue
-		}
-		units, err := s.o.Paid.Count(ctx, skus[i])
-		if err != nil {
-			return err
-		}
-		if units < l.Total {
-			continue
-		}
-		if err := s.o.Ledger.End(ctx, skus[i]); err != nil {
-			return fmt.Errorf("end %q: %w", skus[i], err)
-		}
-		s.log.Warn("settle: a SKU has ended, since every unit is paid", "sku", skus[i], "paid", units, "total", l.Total)
+	units, err := s.o.Paid.Count(ctx, sku)
+	if err != nil || units < l.Total {
+		return err
 	}
+	if err := s.o.Ledger.End(ctx, sku); err != nil {
+		return fmt.Errorf("end %q: %w", sku, err)
+	}
+	s.log.Warn("settle: a SKU has ended, since every unit is paid", "sku", sku, "paid", units, "total", l.Total)
 	return nil
 }
 

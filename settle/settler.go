@@ -271,11 +271,11 @@ func (s *Settler) some(ctx context.Context, due []*skuCursor) {
 	for i, p := range due {
 		skus[i] = p.sku
 	}
-	ledgers, err := s.stream.Ledgers(ctx, skus)
+	ledgers, errs := s.stream.EachLedger(ctx, skus)
 	var working sync.WaitGroup
 	for i, p := range due {
-		if err != nil {
-			s.end(ctx, p, false, err)
+		if errs != nil && errs[i] != nil {
+			s.end(ctx, p, false, errs[i])
 			continue
 		}
 		p.ledger = ledgers[i]

@@ -100,6 +100,16 @@ func (s Stream) Now(ctx context.Context) (now time.Time, err error) {
 
 // Ledgers reads how some ledgers stand, in one round trip to each server. An SKU without a ledger has the zero Ledger.
 func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
+	all, errs := s.EachLedger(ctx, skus)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// EachLedger is Ledgers where one master of a cluster may be away: the errors come back by position; nil when there is
+// none at all.
+func (s Stream) EachLedger(ctx context.Context, skus []string) ([]Ledger, []error) {
 	all, keys := make([]Ledger, len(skus)), make([]string, len(skus))
 	for i, sku := range skus {
 		keys[i] = s.Name.SKUKey(sku, "s")
@@ -119,10 +129,12 @@ func (s Stream) Ledgers(ctx context.Context, skus []string) ([]Ledger, error) {
 		}
 		return nil
 	}, redisconn.Unanswered)
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("read ledgers: %w", err)
+	for i, err := range errs {
+		if err != nil {
+			errs[i] = fmt.Errorf("read ledgers: %w", err)
+		}
 	}
-	return all, nil
+	return all, errs
 }
 
 func ledgerOf(values []any) (l Ledger) {
@@ -184,29 +196,27 @@ func (s Stream) Entries(ctx context.Context, sku string, from Position, count in
 // Records returns all records of a ledger by serial, without positions: each that is there during the whole call. There
 // are at most as many as units and tombstones.
 func (s Stream) Records(ctx context.Context, sku string) (map[string]Record, error) {
-	all := make(map[string]Record)
+	var all map[string]Record
 	key := s.Name.SKUKey(sku, "r")
-	for cursor := uint64(0); ; {
-		var pairs []string
-		var next uint64
-		err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
-			pairs, next, err = c.HScan(ctx, key, cursor, "", recordsAtOnce).Result()
-			return err
-		}, redisconn.Unanswered)
-		if err != nil {
-			return nil, fmt.Errorf("read records of %q: %w", sku, err)
+	err := s.Redis.To(key).Scan(ctx, func(ctx context.Context, c *redis.Client, cursor uint64) *redis.ScanCmd {
+		return c.HScan(ctx, key, cursor, "", recordsAtOnce)
+	}, func(cursor uint64, pairs []string) (bool, error) {
+		if cursor == 0 {
+			all = make(map[string]Record)
 		}
 		for i := 0; i+1 < len(pairs); i += 2 {
 			r, err := parseRecord(pairs[i], pairs[i+1])
 			if err != nil {
-				return nil, fmt.Errorf("read records of %q: %w", sku, err)
+				return false, err
 			}
 			all[r.Serial] = r
 		}
-		if cursor = next; cursor == 0 {
-			return all, nil
-		}
+		return true, nil
+	}, redisconn.Unanswered)
+	if err != nil {
+		return nil, fmt.Errorf("read records of %q: %w", sku, err)
 	}
+	return all, nil
 }
 
 // Locate gives each record whose last change is in the stream the position and the status of that change. It returns

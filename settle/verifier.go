@@ -3,6 +3,7 @@ package settle
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -111,14 +112,13 @@ func (s *Settler) verifyAll(ctx context.Context) {
 // the last look, and stands where it was looked at.
 func (s *Settler) due(ctx context.Context, onlyFrozen bool) (due []string, err error) {
 	skus, _, err := s.stream.SKUs(ctx)
-	for len(skus) > 0 && err == nil {
-		some := skus[:min(len(skus), skusAtOnce)]
-		skus = skus[len(some):]
-		var ledgers []Ledger
-		if ledgers, err = s.stream.Ledgers(ctx, some); err != nil {
-			break
-		}
+	for some := range slices.Chunk(skus, skusAtOnce) {
+		ledgers, errs := s.stream.EachLedger(ctx, some)
 		for i, sku := range some {
+			if errs != nil && errs[i] != nil { // of one server that is away
+				err = errs[i]
+				continue
+			}
 			if ledgers[i].Epoch == 0 || !s.o.Home.has(sku, ledgers[i]) {
 				delete(s.looks, sku)
 				continue

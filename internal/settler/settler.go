@@ -58,6 +58,7 @@ func openHome(c *config.Config, name string, log *slog.Logger) (*Settlement, err
 	s := &Settlement{Store: store,
 		home: settle.Home{Name: name, All: c.Settle.HomeNames(), Of: c.Settle.HomeOf}}
 	options := stores.RedisOptions(c)
+	options.Identify = redisconn.RunID
 	options.Log = log
 	s.Stream.Name = stores.Name(c)
 	if s.Stream.Redis, err = redisconn.New(options); err == nil {

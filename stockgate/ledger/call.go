@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -205,23 +204,15 @@ func (q *scriptCall) answered() Answer {
 	return Answer{Call: q.seq, Epoch: q.epoch, Ver: q.ver, Sale: q.sale}
 }
 
-// identify names the process that a connection has reached. Where Redis does not tell (INFO may be denied, or mean
-// nothing in a service that hides its servers), marks and versions alone must tell that something was lost.
+// identify names the process that a connection has reached. Where Redis does not tell, marks and versions alone must
+// tell that something was lost.
 func (r *Store) identify(ctx context.Context, c *redis.Conn) (string, error) {
-	text, err := c.Info(ctx, "server").Result()
-	if err != nil && !redis.HasErrorPrefix(err, "NOPERM") && !redis.HasErrorPrefix(err, "ERR unknown command") {
-		return "", err // it may tell the next time
-	}
-	for line := range strings.Lines(text) {
-		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "run_id:"); ok && id != "" {
-			return id, nil
-		}
-	}
-	if !r.nameless.Swap(true) {
+	id, err := redisconn.RunID(ctx, c)
+	if err == nil && id == "" && !r.nameless.Swap(true) {
 		r.log.Warn(
 			"redis does not tell its run id: a restart that lost writes is noticed by the instances' marks alone, each " +
 				"for itself",
 		)
 	}
-	return "", nil
+	return id, err
 }

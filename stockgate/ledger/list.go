@@ -221,33 +221,17 @@ func (r *Store) Records(ctx context.Context, sku string, see func(Record) bool) 
 	if err := CheckSKU(sku); err != nil {
 		return err
 	}
-	for cursor := uint64(0); ; {
-		pairs, next, err := r.page(ctx, sku, cursor)
-		if err != nil {
-			return err
-		}
+	return r.at(sku).Scan(ctx, func(ctx context.Context, c *redis.Client, cursor uint64) *redis.ScanCmd {
+		return c.HScan(ctx, r.keys(sku)[1], cursor, "", recordsPage)
+	}, func(_ uint64, pairs []string) (bool, error) {
 		for i := 0; i+1 < len(pairs); i += 2 {
 			record, err := DecodeRecord(pairs[i], pairs[i+1])
-			if err != nil {
-				return err
-			}
-			if !see(record) {
-				return nil
+			if err != nil || !see(record) {
+				return false, err
 			}
 		}
-		if cursor = next; cursor == 0 {
-			return nil
-		}
-	}
-}
-
-// page reads some records, and where to go on; 0 = nowhere.
-func (r *Store) page(ctx context.Context, sku string, cursor uint64) (pairs []string, next uint64, err error) {
-	err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
-		pairs, next, err = c.HScan(ctx, r.keys(sku)[1], cursor, "", recordsPage).Result()
-		return err
+		return true, nil
 	}, storeFault)
-	return pairs, next, err
 }
 
 // settlementKey is the key of what settlers have told last: a hash, with a field for each home.

@@ -63,9 +63,9 @@ func (l *Client) AskEach(ctx context.Context, keys []string,
 	byServer := make(map[*server][]int)
 	for i, key := range keys {
 		s, err := c.owner(ctx, key)
-		if err != nil {
-			fail(every, err)
-			return errs
+		if err != nil { // a slot without an owner harms no other key
+			fail([]int{i}, err)
+			continue
 		}
 		byServer[s] = append(byServer[s], i)
 	}

@@ -1,0 +1,61 @@
+package redisconn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"sluice/internal/redistest"
+)
+
+// A slot moves between two pages of a hash: its cursor means nothing on the other server. All that is there is read.
+func TestScan_BeginsAgainWhereAnotherServerAnswers(t *testing.T) {
+	nodes := redistest.Cluster(t, 2)
+	l, err := New(Options{Topology: Cluster, Addresses: nodes.Addrs(), PoolSize: 2, ConnectTimeout: 5 * time.Second,
+		Timeout: 5 * time.Second, BreakerErrors: Unbroken, BreakerPause: time.Second, Identify: RunID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	const key, n = "{1001}", 5000
+	var fields []any
+	for i := range n {
+		fields = append(fields, fmt.Sprint("field-", i), i)
+	}
+	if err := nodes.Client().HSet(t.Context(), key, fields...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	slot := redistest.Slot("1001")
+	for _, moves := range []int{1, maxScans} {
+		found, begun, moved := map[string]bool{}, 0, 0
+		err := l.To(key).Scan(t.Context(), func(ctx context.Context, c *redis.Client, cursor uint64) *redis.ScanCmd {
+			return c.HScan(ctx, key, cursor, "", 100)
+		}, func(cursor uint64, page []string) (bool, error) {
+			if cursor == 0 {
+				found, begun = map[string]bool{}, begun+1
+			}
+			for i := 0; i < len(page); i += 2 {
+				found[page[i]] = true
+			}
+			if len(found) > n/2 && moved < begun && moved < moves {
+				moved++
+				to := nodes.Masters[0]
+				if nodes.Owner(slot) == to {
+					to = nodes.Masters[1]
+				}
+				nodes.Move(slot, to, nil)
+			}
+			return true, nil
+		}, Unanswered)
+		switch {
+		case moves == maxScans && !errors.Is(err, ErrMoving):
+			t.Errorf("after %d moves: %v", moved, err)
+		case moves < maxScans && (err != nil || len(found) != n || begun != moves+1):
+			t.Errorf("after %d moves %d of %d fields were read in %d scans: %v", moved, len(found), n, begun, err)
+		}
+	}
+}
