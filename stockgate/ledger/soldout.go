@@ -53,9 +53,11 @@ func (s *cachedStock) unusable() bool {
 // open reports that there is a ledger, and that it has lost nothing.
 func (s *cachedStock) open() bool { return !s.unusable() && s.State != Frozen }
 
-// outlives reports whether s is to be kept although next came later: calls overtake each other.
+// outlives reports whether s is to be kept although next came later: calls overtake each other. A ledger of an earlier
+// epoch that is frozen is there now: on another server, which lacks the later one.
 func (s *cachedStock) outlives(next *cachedStock) bool {
-	return s != nil && !s.absent && !next.absent && next.State != Lost && next.Older(s.StockVersion)
+	lacks := next.State == Lost || s != nil && next.State == Frozen && next.Epoch < s.Epoch
+	return s != nil && !s.absent && !next.absent && !lacks && next.Older(s.StockVersion)
 }
 
 // stateAt is the state at now (ns), by the hours of the SKU. A wall clock that is set meanwhile counts from the next

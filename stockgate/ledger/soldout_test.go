@@ -390,3 +390,29 @@ func TestReserver_StateIsFoundAmongManySKUs(t *testing.T) {
 		}
 	})
 }
+
+// Calls overtake each other: what an older reply says is not believed, unless it comes from another server that lacks
+// what was seen.
+func TestSoldOutCache_KeepsTheNewestOfOneServer(t *testing.T) {
+	t.Parallel()
+	reply := func(epoch, ver int64, state State) *cachedStock {
+		return &cachedStock{StockVersion: StockVersion{Epoch: epoch, Ver: ver, State: state}}
+	}
+	seen := reply(7, 5, On)
+	for name, c := range map[string]struct {
+		next *cachedStock
+		want bool
+	}{
+		"a newer one":                             {reply(7, 6, On), false},
+		"an older one":                            {reply(7, 4, On), true},
+		"one of an earlier epoch":                 {reply(6, 9, On), true},
+		"one that was frozen before":              {reply(7, 4, Frozen), true},
+		"a frozen ledger of an earlier epoch":     {reply(6, 9, Frozen), false},
+		"one of which the ledger is lost":         {reply(6, 9, Lost), false},
+		"one of a server that has no such ledger": {&cachedStock{absent: true}, false},
+	} {
+		testkit.Want(t, name, seen.outlives(c.next), c.want)
+	}
+	var none *cachedStock
+	testkit.Want(t, "the first one", none.outlives(reply(1, 1, Frozen)), false)
+}
