@@ -428,7 +428,7 @@ func TestDecide_ClientThatLeavesLeavesNoUnitHeld(t *testing.T) {
 				}
 				fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: shop\r\nCookie: uid=%d\r\nContent-Length: 0\r\n\r\n", askedOrder, i)
 				if i%3 > 0 {
-					time.Sleep(time.Duration(i%3) * time.Millisecond) // the age at which it leaves
+					time.Sleep(time.Duration(i%3) * time.Millisecond) // the fault: it leaves while it is asked about
 				}
 				c.Close()
 			}

@@ -1,7 +1,7 @@
 // Package proxy takes one request at a time to its answer: it finds the route, runs the route's checks, and forwards
 // the request to the upstream or rejects it for one reason out of one list. It promises that a rejected request never
-// reaches the upstream, but for those reasons that say that it was sent; that an order is handed to the upstream at most once, and that every rejection is a complete
-// HTTP response.
+// reaches the upstream, but for those reasons that say that it was sent; that an order is handed to the upstream at most
+// once; and that every rejection is a complete HTTP response.
 // It keeps no stock, no limit and no connection to the upstream: Stock, Orders, the limiters and Upstream do.
 //
 // Handle is the way of a request. The table of checks is in checks.go: a new limit is a row there.

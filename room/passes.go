@@ -37,9 +37,12 @@ func (r *Room) flushUses(ctx context.Context) {
 // Admits implements proxy.Room, from memory: user may order with a good pass, or where the room is not in force.
 func (r *Room) Admits(unixMS int64, sku, user, pass []byte) (reject.Reason, reject.Cause) {
 	v := r.view.Load()
+	if !r.sells(sku) || v.state.Phase == Off {
+		return reject.Admitted, reject.NoCause
+	}
 	ends := r.secret.passes.Ends(pass, v.passes, user)
 	switch {
-	case !r.sells(sku), v.state.Phase == Off, unixMS < ends:
+	case unixMS < ends:
 		return reject.Admitted, reject.NoCause
 	case v.state.Phase == Over:
 		return r.notJoined(v, unixMS).Rejection, reject.NoCause

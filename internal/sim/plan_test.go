@@ -123,7 +123,7 @@ func (w *world) plan(r *rand.Rand) (steps []step) {
 			}
 			w.failOver(lose(), away)
 			if back > 0 {
-				time.Sleep(away + back) // virtual time: it is a replica meanwhile
+				time.Sleep(away + back) // virtual time: for so long the server before is a replica
 				w.failBack()
 			}
 		}

@@ -1,5 +1,6 @@
-// Package reject answers requests that are not forwarded, or to which the upstream has not responded. It promises one list of reasons and one table of what each is
-// answered with: the response, the access log and the metric label of a rejection come from here and cannot disagree.
+// Package reject answers requests that are not forwarded, or to which the upstream has not responded. It promises one
+// list of reasons and one table of what each is answered with: the response, the access log and the metric label of a
+// rejection come from here and cannot disagree.
 // It also promises that no value of a request leaves its place in an answer, and that an answer allocates nothing.
 // It does not decide whether a request is rejected: package proxy does.
 package reject

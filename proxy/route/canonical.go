@@ -55,8 +55,8 @@ var notPlain = func() (set [256]bool) {
 	return set
 }()
 
-// ambiguity returns a route with at least a guard that some reading of path leads to, or one that guards stock and that it
-// leads away from if it is own; -1 when there is none. Own is the route of the path as received, or -1. A nil method,
+// ambiguity returns a route with the least guard that some reading of path leads to, or own where it guards stock and
+// some reading leads away from it; -1 when there is none. Own is the route of the path as received, or -1. A nil method,
 // host or path stands for any.
 func (t *Table) ambiguity(method, host, path []byte, own int, least Guard) int {
 	if bytes.IndexByte(path, '%') < 0 || len(path) > maxPath {

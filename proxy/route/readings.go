@@ -33,8 +33,9 @@ func (e *entry) couldTake(text []byte) bool {
 	return r.taken(e, 0)
 }
 
-// taken reports whether the pattern takes all that comes, or the path may end here. A guarded route may also take a path without the slash at its end: on other routes such a path does no harm. Separator is the next one, 0 at
-// the end of the path.
+// taken reports whether the pattern takes all that comes, or the path may end here. A guarded route may also take a path
+// without the slash at its end: on other routes such a path does no harm. Separator is the next one, 0 at the end of the
+// path.
 func (r *readings) taken(e *entry, separator byte) bool {
 	if r.complete>>len(e.segments)&1 == 0 {
 		return false

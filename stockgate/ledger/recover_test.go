@@ -290,8 +290,7 @@ func TestRecover_FormerMasterThatIsMasterAgainIsVerified(t *testing.T) {
 	testkit.Want(t, "at the other", code, NotOnSale)
 	p.master, p.replica = p.replica, p.master
 	p.follow()
-	p.cut()
-	x.turn(p.replica.Addr)
+	p.failOver(x)
 	code, h := takes(t, a, "at the first")
 	testkit.Want(t, "at the first", code, NotOnSale)
 	testkit.Want(t, "state", h.State, Verifying)
@@ -311,10 +310,7 @@ func TestRecover_InstancesVisitAServerThatTheyHaveKnown(t *testing.T) {
 	takes(t, a, "a")
 	takes(t, b, "b")
 	for i := range 4 {
-		p.cut()
-		x.turn(p.replica.Addr)
-		p.master, p.replica = p.replica, p.master
-		p.follow()
+		p.failOver(x)
 		testkit.Eventually(t, fmt.Sprint("sale after fail-over ", i), func() bool {
 			_, _, err := b.ReadStock(t.Context(), "another")
 			code, _ := takes(t, a, fmt.Sprint(i))

@@ -102,6 +102,15 @@ func (p *pair) follow() {
 	})
 }
 
+// failOver makes the replica the master, to which x leads from now on, and the master its replica.
+func (p *pair) failOver(x *exchange) {
+	p.t.Helper()
+	p.cut()
+	x.turn(p.replica.Addr)
+	p.master, p.replica = p.replica, p.master
+	p.follow()
+}
+
 // cut ends the replication: what is written from now on is lost when the replica takes over. What was written before
 // is not.
 func (p *pair) cut() {
