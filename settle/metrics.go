@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,7 @@ type counts struct {
 	behind      atomic.Int64 // changes that wait
 	behindSince atomic.Int64 // Unix ns since when a change has waited without end; 0 = none waits
 	lastLag     atomic.Int64 // ns, of the last transaction
+	failing     atomic.Pointer[string]
 	lag         prometheus.Histogram
 }
 
@@ -61,6 +63,14 @@ func (s *Settler) behindFor() time.Duration {
 		return 0
 	}
 	return max(s.now().Sub(time.Unix(0, since)), 0)
+}
+
+// Failing says of which SKUs changes stay in Redis by a fault, and by which; "" = of none.
+func (s *Settler) Failing() string {
+	if text := s.counts.failing.Load(); text != nil {
+		return *text
+	}
+	return ""
 }
 
 // Describe implements prometheus.Collector.
@@ -128,12 +138,27 @@ func (s *Settler) sumUp(places map[string]*skuCursor) {
 	if !s.unlistedSince.IsZero() {
 		since = s.unlistedSince.UnixNano()
 	}
+	failing, first := 0, (*skuCursor)(nil)
 	for _, p := range places {
 		behind += p.behind
 		if at := p.behindSince; !at.IsZero() && (since == 0 || at.UnixNano() < since) {
 			since = at.UnixNano()
 		}
+		if p.trouble == "" {
+			continue
+		}
+		if failing++; first == nil || p.sku < first.sku {
+			first = p
+		}
 	}
 	s.counts.behind.Store(behind)
 	s.counts.behindSince.Store(since)
+	text := s.listTrouble
+	if failing > 0 {
+		text = fmt.Sprintf("changes of %q stay in Redis: %s", first.sku, first.trouble)
+	}
+	if failing > 1 {
+		text += fmt.Sprintf("; and those of %d more SKUs", failing-1)
+	}
+	s.counts.failing.Store(&text)
 }

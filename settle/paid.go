@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -24,18 +23,17 @@ type Paid struct {
 // does not end a SKU: the count may be that of an earlier sale. A SKU that has ended by this, and of which units are
 // free again, is put on sale again: the hours of its sale decide whether it sells.
 func (s *Settler) EndPaid(ctx context.Context) error {
-	skus, _, err := s.stream.SKUs(ctx)
-	for some := range slices.Chunk(skus, skusAtOnce) {
-		ledgers, errs := s.stream.EachLedger(ctx, some)
-		for i, sku := range some {
-			if errs == nil || errs[i] == nil {
-				err = errors.Join(err, s.endPaidOf(ctx, sku, ledgers[i]))
-			} else if err == nil { // of one server that is away, and of others that answer
-				err = errs[i]
-			}
+	var faults []error
+	away := false
+	for l, err := range s.stream.All(ctx) {
+		switch {
+		case err == nil:
+			faults = append(faults, s.endPaidOf(ctx, l.SKU, l.Ledger))
+		case !away: // one server has many SKUs
+			away, faults = true, append(faults, err)
 		}
 	}
-	return err
+	return errors.Join(faults...)
 }
 
 func (s *Settler) endPaidOf(ctx context.Context, sku string, l Ledger) error {

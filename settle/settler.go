@@ -72,6 +72,7 @@ type Settler struct {
 
 	looks         map[string]*look // of the SKUs that are verified
 	unlistedSince time.Time        // since when there have been SKUs that are not settled; of Run's goroutine
+	listTrouble   string           // why the SKUs could not be listed; of Run's goroutine
 }
 
 // New returns a Settler that does nothing until Run or Drain.
@@ -223,7 +224,8 @@ func (s *Settler) Drain(ctx context.Context, sku string) error {
 // list adds new SKUs to places.
 func (s *Settler) list(ctx context.Context, places map[string]*skuCursor) {
 	skus, beyond, err := s.stream.SKUs(ctx)
-	if err != nil {
+	if s.listTrouble = ""; err != nil {
+		s.listTrouble = "the SKUs cannot be listed: " + err.Error()
 		s.log.Warn("settle: the SKUs cannot be listed", "error", err)
 		return
 	}

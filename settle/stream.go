@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -135,6 +137,36 @@ func (s Stream) EachLedger(ctx context.Context, skus []string) ([]Ledger, []erro
 		}
 	}
 	return all, errs
+}
+
+// Listed is a SKU that may have a ledger.
+type Listed struct {
+	SKU string
+	Ledger
+}
+
+// All yields every SKU that may have a ledger, with its ledger or the error of the server that has it. The error of the
+// list itself comes alone and without SKU.
+func (s Stream) All(ctx context.Context) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		skus, _, err := s.SKUs(ctx)
+		if err != nil {
+			yield(Listed{}, err)
+			return
+		}
+		for some := range slices.Chunk(skus, skusAtOnce) {
+			ledgers, errs := s.EachLedger(ctx, some)
+			for i, sku := range some {
+				var err error
+				if errs != nil {
+					err = errs[i]
+				}
+				if !yield(Listed{sku, ledgers[i]}, err) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func ledgerOf(values []any) (l Ledger) {

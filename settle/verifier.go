@@ -3,7 +3,6 @@ package settle
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -68,6 +67,11 @@ type look struct {
 	trouble     string          // of the last look
 }
 
+// isDue says whether the ledger has moved or gone to another server since the last look, or that was before old.
+func (k *look) isDue(l Ledger, old time.Time) bool {
+	return k.at != l.Position || k.server != l.server || !k.when.After(old)
+}
+
 // verifyAll verifies SKUs until ctx ends: those that have moved, and now and then the others. The first pass is of
 // frozen ledgers alone: one may wait for what the settler before this one did not say, and sells nothing until then. A
 // settler that starts again and again does not read all SKUs each time.
@@ -111,25 +115,15 @@ func (s *Settler) verifyAll(ctx context.Context) {
 // were verified long ago; of these only the frozen ones, or all. A server that takes over may have lost what came after
 // the last look, and stands where it was looked at.
 func (s *Settler) due(ctx context.Context, onlyFrozen bool) (due []string, err error) {
-	skus, _, err := s.stream.SKUs(ctx)
-	for some := range slices.Chunk(skus, skusAtOnce) {
-		ledgers, errs := s.stream.EachLedger(ctx, some)
-		for i, sku := range some {
-			if errs != nil && errs[i] != nil { // of one server that is away
-				err = errs[i]
-				continue
-			}
-			if ledgers[i].Epoch == 0 || !s.o.Home.has(sku, ledgers[i]) {
-				delete(s.looks, sku)
-				continue
-			}
-			if onlyFrozen && ledgers[i].State != frozen {
-				continue
-			}
-			k, old := s.look(sku), unmovedEvery*s.o.Verify
-			if k.at != ledgers[i].Position || k.server != ledgers[i].server || s.now().Sub(k.when) >= old {
-				due = append(due, sku)
-			}
+	for l, fault := range s.stream.All(ctx) {
+		switch {
+		case fault != nil: // of one server that is away
+			err = fault
+		case l.Epoch == 0 || !s.o.Home.has(l.SKU, l.Ledger):
+			delete(s.looks, l.SKU)
+		case onlyFrozen && l.State != frozen:
+		case s.look(l.SKU).isDue(l.Ledger, s.now().Add(-unmovedEvery*s.o.Verify)):
+			due = append(due, l.SKU)
 		}
 	}
 	return due, err

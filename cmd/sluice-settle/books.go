@@ -149,13 +149,16 @@ func printSettleStatus(cmd *cobra.Command, s *settler.Settlement, c *config.Conf
 	for i, b := range books {
 		skus[i] = b.SKU
 	}
-	ledgers, err := s.Stream.Ledgers(cmd.Context(), skus)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "sluice-settle: changes that wait are not known:", err)
-	} else {
-		for i, sku := range skus {
-			at[sku] = ledgers[i]
-		}
+	ledgers, errs := s.Stream.EachLedger(cmd.Context(), skus)
+	for i, sku := range skus {
+		at[sku] = ledgers[i] // the zero Ledger where Redis does not tell
+	}
+	var away unread
+	for i, err := range errs {
+		away.add(skus[i], err)
+	}
+	if away.n > 0 {
+		fmt.Fprintf(os.Stderr, "sluice-settle: the changes that wait are not known of %s\n", away)
 	}
 	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "SKU\tSETTLED TO\tBEHIND\tSTATE\tTOTAL\tSOLD\tBOOKED\tHELD\tMISSING\tLEFT")
@@ -260,6 +263,30 @@ func newVerify(file *string) *cobra.Command {
 	}
 }
 
+// unread are SKUs whose ledgers cannot be read now.
+type unread struct {
+	n     int
+	first string
+	err   error // of the first
+}
+
+func (u *unread) add(sku string, err error) {
+	if err == nil {
+		return
+	}
+	if u.n++; u.n == 1 {
+		u.first, u.err = sku, err
+	}
+}
+
+func (u unread) String() string {
+	text := fmt.Sprintf("%s: %v", printable(u.first), u.err)
+	if u.n > 1 {
+		text += fmt.Sprintf("; and %d more SKUs", u.n-1)
+	}
+	return text
+}
+
 // verifyHome compares every SKU of a home.
 func verifyHome(cmd *cobra.Command, s *settler.Settlement) error {
 	skus, beyond, err := s.Stream.SKUs(cmd.Context())
@@ -269,22 +296,24 @@ func verifyHome(cmd *cobra.Command, s *settler.Settlement) error {
 	if beyond > 0 {
 		fmt.Fprintf(os.Stderr, "sluice-settle: %d SKUs beyond the first %d are neither settled nor compared\n", beyond, len(skus))
 	}
+	var away unread
 	equal := true
-	for some := range slices.Chunk(skus, 500) {
-		ledgers, err := s.Stream.Ledgers(cmd.Context(), some)
-		if err != nil {
+	for l, err := range s.Stream.All(cmd.Context()) {
+		switch {
+		case l.SKU == "":
 			return err
-		}
-		for i, sku := range some {
-			if !s.Has(sku, ledgers[i]) {
-				continue
-			}
-			same, err := verifyOne(cmd, s, sku)
+		case err != nil: // of one server that is away
+			away.add(l.SKU, err)
+		case s.Has(l.SKU, l.Ledger):
+			same, err := verifyOne(cmd, s, l.SKU)
 			if err != nil {
 				return err
 			}
 			equal = equal && same
 		}
+	}
+	if away.n > 0 {
+		return fmt.Errorf("not compared: %s", away)
 	}
 	if !equal {
 		return cli.ErrReported

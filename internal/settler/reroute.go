@@ -1,9 +1,9 @@
 package settler
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"sluice/settle"
@@ -33,28 +33,22 @@ func (r *rerouter) run(ctx context.Context) {
 	}
 }
 
-// reroute moves every SKU of a home that has a ledger. Its settlers mark the rows that are left behind when the
-// database is back.
-func (r *rerouter) reroute(ctx context.Context, s *Settlement, away time.Duration) error {
-	skus, _, err := s.Stream.SKUs(ctx)
-	if err != nil {
-		return err
-	}
-	for some := range slices.Chunk(skus, ledgersAtOnce) {
-		ledgers, err := s.Stream.Ledgers(ctx, some)
+// reroute moves every SKU of a home that has a ledger, but those whose ledger cannot be read now. Its settlers mark the
+// rows that are left behind when the database is back.
+func (r *rerouter) reroute(ctx context.Context, s *Settlement, away time.Duration) (first error) {
+	for l, err := range s.Stream.All(ctx) {
+		if err == nil && (l.Epoch == 0 || !s.Has(l.SKU, l.Ledger)) {
+			continue
+		}
+		if err == nil {
+			_, err = settle.Move(ctx, s.Stream, r.workers[r.to].orders, nil, l.SKU)
+		}
 		if err != nil {
-			return err
+			first = cmp.Or(first, err)
+			continue
 		}
-		for i, sku := range some {
-			if ledgers[i].Epoch == 0 || !s.Has(sku, ledgers[i]) {
-				continue
-			}
-			if _, err := settle.Move(ctx, s.Stream, r.workers[r.to].orders, nil, sku); err != nil {
-				return err
-			}
-			r.log.Warn("settle: the SKU is settled in another home: its database is away", "sku", sku,
-				"home", s.home.Name, "moved_to", r.homes[r.to].home.Name, "away", away.Round(time.Second).String())
-		}
+		r.log.Warn("settle: the SKU is settled in another home: its database is away", "sku", l.SKU,
+			"home", s.home.Name, "moved_to", r.homes[r.to].home.Name, "away", away.Round(time.Second).String())
 	}
-	return nil
+	return first
 }

@@ -45,7 +45,7 @@ func Run(ctx context.Context, c *config.Config, version string, log *slog.Logger
 		if workers[i], err = s.worker(c, log); err != nil {
 			return err
 		}
-		metrics.add(c, s.home.Name, workers[i].watch.check(), workers[i].collected...)
+		metrics.add(c, s.home.Name, workers[i].checks(), workers[i].collected...)
 	}
 	if err := metrics.serve(ctx, &running, "settle.listen", c.Settle.Listen, log); err != nil {
 		return err
@@ -87,6 +87,25 @@ func (s *Settlement) worker(c *config.Config, log *slog.Logger) (w worker, err e
 	return w, nil
 }
 
+// checks are the conditions of readiness. A settler whose database, Redis or webhook is away is degraded, never unready:
+// it needs no restart.
+func (w worker) checks() []admin.Check {
+	checks := []admin.Check{w.watch.check(), failing("ledgers", w.orders)}
+	if w.sender != nil {
+		checks = append(checks, failing("webhook", w.sender))
+	}
+	return checks
+}
+
+func failing(name string, s *settle.Settler) admin.Check {
+	return admin.Check{Name: name, Probe: func() (string, admin.Health) {
+		if text := s.Failing(); text != "" {
+			return text, admin.Degraded
+		}
+		return "no change fails", admin.Healthy
+	}}
+}
+
 // run settles one home until ctx ends.
 func (s *Settlement) run(ctx context.Context, w worker, c *config.Config, version string, log *slog.Logger) {
 	var running sync.WaitGroup
@@ -122,14 +141,16 @@ func newMetrics(version string) *operated {
 }
 
 // add adds what concerns a home, which is named where there are several.
-func (o *operated) add(c *config.Config, home string, check admin.Check, collected ...prometheus.Collector) {
+func (o *operated) add(c *config.Config, home string, checks []admin.Check, collected ...prometheus.Collector) {
 	registry := prometheus.Registerer(o)
 	if len(c.Settle.Homes) > 0 {
-		check.Name += " " + home
+		for i := range checks {
+			checks[i].Name += " " + home
+		}
 		registry = prometheus.WrapRegistererWith(prometheus.Labels{"home": home}, o)
 	}
 	registry.MustRegister(collected...)
-	o.checks = append(o.checks, check)
+	o.checks = append(o.checks, checks...)
 }
 
 // serve answers at the address of a key until ctx ends; "" = nowhere.

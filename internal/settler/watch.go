@@ -74,7 +74,7 @@ func (w *Watch) last() (waiting sqlstore.Waiting, up bool, err error) {
 	return w.waiting, w.asked && w.err == nil, w.err
 }
 
-// check is a condition of readiness. A settler whose database is away is degraded, never unready: it needs no restart.
+// check is a condition of readiness.
 func (w *Watch) check() admin.Check {
 	return admin.Check{Name: "database", Probe: func() (string, admin.Health) {
 		_, up, err := w.last()

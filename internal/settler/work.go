@@ -45,7 +45,7 @@ func Work(ctx context.Context, c *config.Config, version string, log *slog.Logge
 			return c.Errorf("settle.database", "%v", err)
 		}
 		w := &jobWatch{pool: pool, queue: jobQueue, states: jobStates()}
-		metrics.add(c, name, admin.Check{Name: "database", Probe: w.probe}, w)
+		metrics.add(c, name, []admin.Check{{Name: "database", Probe: w.probe}}, w)
 		watches = append(watches, w)
 		beside.Go(func() { w.run(ctx) })
 	}
