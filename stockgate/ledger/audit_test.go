@@ -199,6 +199,28 @@ func TestAudit_SweepsDoNotDisturbAnAudit(t *testing.T) {
 	}
 }
 
+// movedServer is the new server of a slot: it takes the cursor for one of its own, and skips what it would have read.
+type movedServer struct{ *Store }
+
+func (m movedServer) Inspect(ctx context.Context, sku string, p Part, cursor string, most int) (Page, error) {
+	page, err := m.Store.Inspect(ctx, sku, p, cursor, most)
+	if p == partRecords && cursor != firstPage {
+		page.Records = nil
+	}
+	return page, err
+}
+
+func TestAudit_PagesOfTwoServersAreNotAddedUp(t *testing.T) {
+	t.Parallel()
+	_, r := onRedis(t)
+	fillUp(t, r, 1_000)
+	tl := &auditRun{}
+	testkit.Check(t, tl.walk(t.Context(), movedServer{r}, "1001"))
+	if a := tl.audit(); a.Whole || len(a.Broken) != 0 {
+		t.Errorf("%+v", a)
+	}
+}
+
 func TestAudit_HealthyScheduleNeverRaisesAnAlarm(t *testing.T) {
 	server, _ := onRedis(t)
 	r := testkit.Must[*Store](t)(NewStore(optionsFor(server, 16))) // no call waits for a connection
