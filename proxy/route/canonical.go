@@ -72,10 +72,12 @@ func (t *Table) decodedAmbiguity(method, host, path []byte, own int, least Guard
 	return t.scripted(method, host, text, nested, own, least)
 }
 
-// scripted is ambiguity of a decoded path, and of what follows a script in it: that is the path of a PHP application
-// (CGI's PATH_INFO, RFC 3875, section 4.1.5). A route of its own for the script takes such a path as it stands.
+// scripted is ambiguity of a decoded path, and of each script in it: a server may run the script, and what follows is
+// the path of a PHP application (CGI's PATH_INFO, RFC 3875, section 4.1.5). A route that guards stock and names a script
+// takes such a path as it stands.
 func (t *Table) scripted(method, host, text []byte, nested bool, own int, least Guard) int {
-	if i := t.other(method, host, examine(text, nested), own, least); i >= 0 || t.guardsStock(own) {
+	i := t.other(method, host, examine(text, nested), own, least)
+	if i >= 0 || t.guardsStock(own) && t.entries[own].script {
 		return i
 	}
 	scripts := 0
@@ -86,17 +88,20 @@ func (t *Table) scripted(method, host, text []byte, nested bool, own int, least 
 		if scripts++; scripts > maxScripts {
 			return t.other(method, host, canonicalPath{text: text, unbounded: true}, -1, least)
 		}
-		if i := t.behindScript(method, host, text, i, nested, least); i >= 0 {
+		if i := t.byScript(method, host, text, i, nested, own, least); i >= 0 {
 			return i
 		}
 	}
 	return -1
 }
 
-// behindScript is ambiguity of what follows a script, by itself and in the folder of the script: an application knows
-// its folder, or it does not.
-func (t *Table) behindScript(method, host, text []byte, end int, nested bool, least Guard) int {
-	if i := t.other(method, host, examine(text[end:], nested), -1, least); i >= 0 {
+// byScript is ambiguity of a script and of what follows it, by itself and in the folder of the script: an application
+// knows its folder, or it does not.
+func (t *Table) byScript(method, host, text []byte, end int, nested bool, own int, least Guard) int {
+	if i := t.reading(method, host, text[:end], nested, own, least); i >= 0 {
+		return i
+	}
+	if i := t.reading(method, host, text[end:], nested, own, least); i >= 0 {
 		return i
 	}
 	folder := bytes.LastIndexAny(text[:end], `/\`)
@@ -104,8 +109,20 @@ func (t *Table) behindScript(method, host, text []byte, end int, nested bool, le
 		return -1
 	}
 	var room [maxPath]byte
-	path := append(append(room[:0], text[:folder]...), text[end:]...)
-	return t.other(method, host, examine(path, nested), -1, least)
+	return t.reading(method, host, append(append(room[:0], text[:folder]...), text[end:]...), nested, own, least)
+}
+
+// reading is ambiguity of a path that the decoded one may stand for. Own remains its route where it takes both alike.
+func (t *Table) reading(method, host, text []byte, nested bool, own int, least Guard) int {
+	if own >= 0 && !t.entries[own].takesAlike(text) {
+		own = -1
+	}
+	return t.other(method, host, examine(text, nested), own, least)
+}
+
+// takesAlike reports whether the entry takes the path, too, and nothing depends on its captures.
+func (e *entry) takesAlike(path []byte) bool {
+	return (e.guard < GuardsStock || e.captures == 0 && !e.rest) && e.couldTake(path)
 }
 
 // isScript reports a path that ends with the name of a PHP script.

@@ -55,6 +55,37 @@ func TestTable_ScriptInAFolderIsAmbiguous(t *testing.T) {
 	}
 }
 
+// A server runs the script, and hands the rest of the path to it.
+func TestTable_GuardedScriptIsReachedWithWhatFollowsIt(t *testing.T) {
+	for _, c := range []struct {
+		routes []string
+		path   string
+		want   reject.Cause
+	}{
+		{[]string{"!POST /order.php", "/"}, "/order.php/x", reject.PathNotCanonical},
+		{[]string{"!POST /order.php", "/"}, "/order.php/x.php", reject.PathNotCanonical},
+		{[]string{"!POST /order.php", "/"}, "/order.ph%70/x", reject.PathNotCanonical},
+		{[]string{"!POST /order.php", "/"}, "/%6frder.PHP//x", reject.PathNotCanonical},
+		{[]string{"!POST /order.php", "/"}, "/page.php/x", 0},
+		{[]string{"!POST /order.php", "/"}, "/order.php", 0},
+		{[]string{"!POST /order.php", "!POST /order.php/{sku}", "/"}, "/order.php/7", 0}, // a route of its own
+		{[]string{"?POST /order.php", "/"}, "/order.php/x", reject.PathNotCanonical},
+		{[]string{"?POST /order.php", "/"}, "/a/order.php/x", 0},
+		// A route that takes all below a folder takes the script and what follows it, too.
+		{[]string{"!POST /api/order/{sku}", "!POST /api/", "/"}, "/api/index.php/order/2", reject.PathNotCanonical},
+		{[]string{"!POST /api/order/{sku}", "!POST /api/", "/"}, "/api/index.php/else/2", 0},
+		{[]string{"!POST /x/{sku}/", "/"}, "/x/index.php/order/2", reject.PathNotCanonical}, // another SKU
+		{[]string{"!POST /"}, "/index.php/order/2", 0},
+		{[]string{"?POST /"}, "/index.php/order/2", 0},
+		{[]string{"?POST /shop/", "/"}, "/shop/index.php/order/2", 0},
+		{[]string{"?POST /shop/", "/"}, "/index.php/shop/2", reject.PathNotCanonical},
+	} {
+		if _, _, cause := match(tableOf(t, c.routes...), "POST "+c.path); cause != c.want {
+			t.Errorf("%s by %v: %v, want %v", c.path, c.routes, cause, c.want)
+		}
+	}
+}
+
 func TestTable_AuthorityIsNoPartOfThePath(t *testing.T) {
 	table := tableOf(t, "/static/", "!POST /order/{sku}", "!POST shop.example/buy", "/")
 	for path, want := range map[string]reject.Cause{

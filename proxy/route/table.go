@@ -22,6 +22,7 @@ type entry struct {
 	literals uint64 // bit i: segment i is a literal
 	captures uint64 // bit i: segment i is a {name}
 	affixed  uint64 // bit i: segment i is a {name} with a literal before or behind it
+	script   bool   // a segment is the name of a PHP script
 }
 
 // NewTable makes a table of routes. The guard of patterns[i] is guards[i].
@@ -37,6 +38,7 @@ func NewTable(patterns []Pattern, guards []Guard) *Table {
 				}
 			} else {
 				e.literals |= 1 << j
+				e.script = e.script || isScript([]byte("/"+s.literal))
 			}
 		}
 		t.entries[i] = e
