@@ -61,7 +61,7 @@ func (v *view) at(unixMS int64) *State {
 
 // look reads the ticket of q, and tells where it stands.
 func (r *Room) look(q *proxy.RoomQuestion, v *view) (place Place, pos Position, has bool) {
-	place, err := r.secret.tickets.Read(q.Signed, r.name, q.User)
+	place, err := r.secret.tickets.Read(q.Signed, r.scope, q.User)
 	if err != nil {
 		return place, pos, false
 	}
@@ -167,7 +167,7 @@ func (r *Room) answerJoin(q *proxy.RoomQuestion) proxy.RoomAnswer {
 		place.Flags = Early
 	}
 	r.joined.Add(1)
-	q.Signed = r.secret.tickets.Append(nil, r.name, q.User, place)
+	q.Signed = r.secret.tickets.Append(nil, r.scope, q.User, place)
 	m := r.describe(q, r.view.Load())
 	m.Signed = string(q.Signed)
 	a := r.answer(q, http.StatusOK, &m)

@@ -12,7 +12,7 @@ import (
 func standing(b testing.TB) *Room {
 	b.Helper()
 	r := &Room{o: Options{Rules: Rules{Name: "r", Pass: time.Minute, PollFloor: time.Second,
-		PollCeiling: 20 * time.Second}, Now: func() int64 { return 1_000_000 }}, name: []byte("r"), carried: &carried{}}
+		PollCeiling: 20 * time.Second}, Now: func() int64 { return 1_000_000 }}, scope: []byte("r"), carried: &carried{}}
 	r.waiters = map[*waiter]struct{}{}
 	made, err := r.secretsOf([][]byte{key})
 	if err != nil {
@@ -50,7 +50,7 @@ func BenchmarkRoom_Document(b *testing.B) {
 func BenchmarkRoom_Me(b *testing.B) {
 	r, user := standing(b), []byte("u1")
 	q := proxy.RoomQuestion{Action: []byte("me"), User: user, Time: 1_000_000, Client: &there{},
-		Signed: r.secret.tickets.Append(nil, r.name, user, Place{Number: 900_000, Joined: 999})}
+		Signed: r.secret.tickets.Append(nil, r.scope, user, Place{Number: 900_000, Joined: 999})}
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = r.Answer(&q)

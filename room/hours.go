@@ -25,7 +25,7 @@ func (r *Room) compareHours(s *State, sale Sale) {
 		r.since = time.Now()
 	case time.Since(r.since) >= otherFor:
 		text := fmt.Sprintf("the waiting room %q has a sale from %s, and [[sale]] of this instance says from %s: another "+
-			"instance has told it other hours: make the files the same, and restart this instance", r.name,
+			"instance has told it other hours: make the files the same, and restart this instance", r.o.Rules.Name,
 			HoursText(s.Starts, s.Ends), HoursText(sale.Starts, sale.Ends))
 		if r.other.Swap(&text) == nil {
 			r.o.Log.Warn("room: " + text)

@@ -49,7 +49,7 @@ type Options struct {
 // Room is one room on this instance. It is safe for concurrent use.
 type Room struct {
 	o      Options
-	name   []byte
+	scope  []byte // of tickets and passes: the key of the room in Redis, which names the shop, too
 	view   atomic.Pointer[view]
 	secret *secrets
 	parking
@@ -118,7 +118,7 @@ func New(o Options, keys [][]byte) (*Room, error) {
 	if o.Sale == nil {
 		o.Sale = func() Sale { return Sale{} }
 	}
-	r := &Room{o: o, name: []byte(o.Rules.Name), redis: redisconn.NewBeats(o.Log.With("room", o.Rules.Name),
+	r := &Room{o: o, scope: []byte(o.Store.keys.room), redis: redisconn.NewBeats(o.Log.With("room", o.Rules.Name),
 		"room: cannot read the room; no more people are called, and no client can join",
 		"room: Redis is reached again")}
 	r.last.Store(&storeReading{})
@@ -362,7 +362,7 @@ func (r *Room) move(ctx context.Context, read *storeReading) {
 func (r *Room) publish(s *State, word string, sale Sale) {
 	before := r.view.Load()
 	v := &view{state: s, sale: sale, word: word}
-	v.passes = strconv.AppendInt(append(append(v.passes, r.name...), '\n'), s.Opened, 10)
+	v.passes = strconv.AppendInt(append(append(v.passes, r.scope...), '\n'), s.Opened, 10)
 	age := int64(0)
 	if before != nil && before.state == s {
 		if age = r.o.Now() - s.At; age < staleAfter.Milliseconds() {

@@ -179,6 +179,26 @@ func TestRoom_CallsForFreeUnitsAndForThoseWhoDoNotUseTheirPass(t *testing.T) {
 	}
 }
 
+// Two shops on one Redis have the same key, and rooms of one name: each asks for tickets of its own.
+func TestRoom_TicketIsOfItsShopAlone(t *testing.T) {
+	t.Parallel()
+	r := redistest.Start(t)
+	one := open(t, r, nil)
+	two := open(t, r, func(o *Options) { o.Store = NewStore(o.Store.link, "another", "r") })
+	one.inPhase(t, Open)
+	two.inPhase(t, Open)
+	p := &person{user: "u0"}
+	if m, _ := p.ask(t, one, true, "join", ""); m.Number != 1 {
+		t.Fatalf("%+v", m)
+	}
+	if m, _ := p.ask(t, two, false, "me", ""); m.State != "none" || m.Number != 0 {
+		t.Errorf("another shop: %+v", m)
+	}
+	if m, a := p.ask(t, one, false, "me", ""); m.Number != 1 || a.Rejection != reject.Admitted {
+		t.Errorf("its own shop: %+v %+v", m, a)
+	}
+}
+
 func TestRoom_OneUserCannotTakeManyNumbers(t *testing.T) {
 	t.Parallel()
 	s := open(t, redistest.Start(t), nil)

@@ -138,7 +138,13 @@ func (s *Source) checkJSON(p *Part) Fault {
 	if s.compressed() {
 		return ambiguous(reject.BodyCompressed, "")
 	}
+	if m := s.mediaType(); m.cause == reject.BodyNotUTF8 && !asciiCharset(m.charset) {
+		return ambiguous(reject.BodyNotUTF8, "")
+	}
 	if !s.validJSON() {
+		if bytes.IndexByte(s.Body, 0) >= 0 { // UTF-16, which some parsers take without its name
+			return ambiguous(reject.BodyNotUTF8, "")
+		}
 		if mentions(s.Body, p.outer()) || bytes.IndexByte(s.Body, '\\') >= 0 {
 			return ambiguous(reject.BodyNotJSON, p.text)
 		}

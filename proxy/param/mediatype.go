@@ -156,7 +156,7 @@ func (s *Source) bodyCause() reject.Cause {
 		return reject.NoCause
 	case !utf8.Valid(s.Body):
 		return reject.BodyNotUTF8
-	case m.kind == formBody && !wholeEscapes(s.Body):
+	case m.kind == formBody && (!wholeEscapes(s.Body) || s.hasMark()):
 		return reject.BodyNotForm
 	}
 	return reject.NoCause
@@ -197,11 +197,17 @@ func (s *Source) formCause() reject.Cause {
 	case m.cause != reject.NoCause:
 		return m.cause
 	}
-	if s.compressed() {
+	switch {
+	case s.compressed():
 		return reject.BodyCompressed
+	case m.kind != multipartBody && s.hasMark():
+		return reject.BodyNotForm
 	}
 	return reject.NoCause
 }
+
+// hasMark reports a byte order mark before the body: for Express it is no part of the first name of a form.
+func (s *Source) hasMark() bool { return bytes.HasPrefix(s.Body, []byte("\xef\xbb\xbf")) }
 
 // compressed reports a body that is not as it stands.
 func (s *Source) compressed() bool {
