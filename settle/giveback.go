@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -41,8 +42,10 @@ type Givebacks interface {
 	Due(ctx context.Context, n int) ([]Giveback, error)
 
 	// GiveBack refunds an order that is sold, or missing: its row and the stock, in one transaction. It is idempotent. Of
-	// one that is missing it ends g. Its error wraps ErrElsewhere if another settler works on the SKU.
-	GiveBack(ctx context.Context, g Giveback) (Known, error)
+	// one that is missing it ends g. Born is the ledger of the order. One of an earlier ledger is KnownNot until all is
+	// settled up to a position: the present ledger may have an order of this serial, too. Its error wraps ErrElsewhere if
+	// another settler works on the SKU.
+	GiveBack(ctx context.Context, g Giveback, upTo Position) (known Known, born int64, err error)
 
 	// Postpone makes g due again after wait, and counts a try.
 	Postpone(ctx context.Context, g Giveback, wait time.Duration) error
@@ -71,7 +74,11 @@ func (s *Settler) giveBack(ctx context.Context, g Giveback) error {
 	if here, err := s.isHere(ctx, g.SKU); err != nil || !here {
 		return errors.Join(err, s.postpone(ctx, g)) // it must be written into the database of its home
 	}
-	known, err := s.o.Givebacks.GiveBack(ctx, g)
+	upTo := Position{math.MaxInt64, math.MaxInt64} // of a ledger that is away
+	if all, err := s.stream.Ledgers(ctx, []string{g.SKU}); err == nil {
+		upTo = all[0].Position
+	}
+	known, born, err := s.o.Givebacks.GiveBack(ctx, g, upTo)
 	if errors.Is(err, ErrElsewhere) {
 		return errors.Join(err, s.o.Givebacks.Postpone(ctx, g, minGivebackWait))
 	}
@@ -88,12 +95,15 @@ func (s *Settler) giveBack(ctx context.Context, g Giveback) error {
 		_, err := s.o.Ledger.Refund(ctx, g.SKU, g.Serial) // an operator may have taken the order just now
 		return err
 	}
-	if current, err := s.current(ctx, g.SKU); err != nil || !current {
+	l, current, err := s.current(ctx, g.SKU)
+	if err != nil || !current {
 		return errors.Join(err, s.postpone(ctx, g))
 	}
-	ok, err := s.o.Ledger.Refund(ctx, g.SKU, g.Serial)
-	if err != nil || !ok && known != KnownEarlier {
-		return errors.Join(err, s.postpone(ctx, g))
+	if !l.archived || l.Born == born { // else the ledger has no order of that sale: one of this serial is another order
+		ok, err := s.o.Ledger.Refund(ctx, g.SKU, g.Serial)
+		if err != nil || !ok && known != KnownEarlier {
+			return errors.Join(err, s.postpone(ctx, g))
+		}
 	}
 	s.counts.givebacks.Add(1)
 	return s.o.Givebacks.Done(ctx, g, "refunded")
@@ -101,16 +111,16 @@ func (s *Settler) giveBack(ctx context.Context, g Giveback) error {
 
 // current reports whether Redis has all that is settled. If the ledger is gone or behind, a refund there would be lost
 // when the right Redis is back. The cursor is read first: a ledger is never behind it then.
-func (s *Settler) current(ctx context.Context, sku string) (bool, error) {
+func (s *Settler) current(ctx context.Context, sku string) (l Ledger, current bool, err error) {
 	c, _, err := s.db.Cursor(ctx, sku)
 	if err != nil {
-		return false, err
+		return l, false, err
 	}
 	all, err := s.stream.Ledgers(ctx, []string{sku})
 	if err != nil {
-		return false, err
+		return l, false, err
 	}
-	return !all[0].Position.Before(c.Position), nil
+	return all[0], !all[0].Position.Before(c.Position), nil
 }
 
 // postpone tries again after 1 s, 2 s, 4 s ... 5 min. After an hour an operator is told.

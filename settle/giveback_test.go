@@ -5,6 +5,9 @@ import (
 	"log/slog"
 	"testing"
 	"time"
+
+	"sluice/internal/redistest"
+	"sluice/stockgate/redisconn"
 )
 
 // waits is a database that knows no order, and keeps how long the settler waits. Settler uses nothing else of it.
@@ -14,18 +17,29 @@ type waits struct {
 	reported int
 }
 
-func (w *waits) Due(context.Context, int) ([]Giveback, error)      { return nil, nil }
-func (w *waits) GiveBack(context.Context, Giveback) (Known, error) { return KnownNot, nil }
-func (w *waits) Done(context.Context, Giveback, string) error      { panic("BUG: it is not done") }
-func (w *waits) Report(context.Context, ...Conflict) error         { w.reported++; return nil }
+func (w *waits) Due(context.Context, int) ([]Giveback, error) { return nil, nil }
+func (w *waits) GiveBack(context.Context, Giveback, Position) (Known, int64, error) {
+	return KnownNot, 0, nil
+}
+func (w *waits) Done(context.Context, Giveback, string) error { panic("BUG: it is not done") }
+func (w *waits) Report(context.Context, ...Conflict) error    { w.reported++; return nil }
 func (w *waits) Postpone(_ context.Context, _ Giveback, d time.Duration) error {
 	w.last = d
 	return nil
 }
 
 func TestGiveback_WaitsLongerAndLongerAndTellsAfterAnHour(t *testing.T) {
+	client, err := redisconn.New(redisconn.Options{
+		Addresses: []string{redistest.Start(t).Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
+		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
 	db := &waits{}
-	s, err := New(Stream{}, db, Options{Batch: 1, Givebacks: db, Log: slog.New(slog.DiscardHandler)})
+	s, err := New(Stream{Name: "shop", Redis: client}, db, Options{Batch: 1, Givebacks: db,
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +47,15 @@ func TestGiveback_WaitsLongerAndLongerAndTellsAfterAnHour(t *testing.T) {
 		0: time.Second, 1: 2 * time.Second, 3: 8 * time.Second, 8: 256 * time.Second,
 		9: 5 * time.Minute, 1 << 40: 5 * time.Minute,
 	} {
-		if err := s.giveBack(t.Context(), Giveback{Tries: tries, Age: time.Hour - 1}); err != nil || db.last != want {
+		err := s.giveBack(t.Context(), Giveback{SKU: "1001", Tries: tries, Age: time.Hour - 1})
+		if err != nil || db.last != want {
 			t.Errorf("after %d tries it waits %v, %v: want %v", tries, db.last, err, want)
 		}
 	}
 	if db.reported != 0 {
 		t.Error("an operator is told before an hour has passed")
 	}
-	if err := s.giveBack(t.Context(), Giveback{Age: time.Hour}); err != nil || db.reported != 1 {
+	if err := s.giveBack(t.Context(), Giveback{SKU: "1001", Age: time.Hour}); err != nil || db.reported != 1 {
 		t.Errorf("after an hour an operator was told %d times, %v", db.reported, err)
 	}
 }

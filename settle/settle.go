@@ -147,6 +147,9 @@ type Database interface {
 	// Cursor reads the cursor of a SKU; ok is false when there is none.
 	Cursor(ctx context.Context, sku string) (c Cursor, ok bool, err error)
 
+	// Cursors reads where all cursors are: Born, Position and State.
+	Cursors(ctx context.Context) (map[string]Cursor, error)
+
 	// Settle writes the batch if the cursor is still at From. Records that can never be stored are parked in a conflict,
 	// and the others are written; those of a solved conflict are not parked again. Its error wraps ErrElsewhere or
 	// ErrData where that is the cause.

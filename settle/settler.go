@@ -13,6 +13,9 @@ const (
 	maxPoll     = 5 * time.Second        // of a SKU that has not changed for long, or whose last turn failed
 	listEvery   = time.Second            // how often new SKUs are looked for
 	maxMessages = 1024                   // notifications that wait
+
+	// compareEvery is how often all cursors are compared with those in the database: one query.
+	compareEvery = 10 * time.Second
 )
 
 // ChangeableLedger is what a settler changes in Redis.
@@ -137,11 +140,16 @@ func (s *Settler) Run(ctx context.Context) {
 		beside.Go(func() { s.verifyAll(ctx) })
 	}
 	places := make(map[string]*skuCursor)
-	var listed time.Time
+	var listed, compared time.Time
 	for ctx.Err() == nil {
-		if now := s.now(); now.Sub(listed) >= listEvery {
+		now := s.now()
+		if now.Sub(listed) >= listEvery {
 			s.list(ctx, places)
 			listed = now
+		}
+		if now.Sub(compared) >= compareEvery {
+			s.compareCursors(ctx, places)
+			compared = now
 		}
 		next := s.round(ctx, places)
 		s.sumUp(places)
@@ -241,6 +249,20 @@ func (s *Settler) list(ctx context.Context, places map[string]*skuCursor) {
 	for _, sku := range skus {
 		if places[sku] == nil {
 			places[sku] = &skuCursor{sku: sku}
+		}
+	}
+}
+
+// compareCursors has cursors read again that stand elsewhere in the database: another settler has moved them, or the
+// database has lost its last transactions. A SKU that does not change any more would not notice.
+func (s *Settler) compareCursors(ctx context.Context, places map[string]*skuCursor) {
+	there, err := s.db.Cursors(ctx)
+	if err != nil {
+		return // the SKUs that change tell
+	}
+	for sku, p := range places {
+		if p.loaded && p.cursor != nil && there[sku].Position != p.cursor.Position {
+			p.loaded, p.due = false, s.now()
 		}
 	}
 }

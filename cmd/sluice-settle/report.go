@@ -74,9 +74,10 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config)
 	if err != nil {
 		return nil, nil, err
 	}
-	limits, err := limitsOf(ctx, s, books)
-	if err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "sluice-settle: whether a user has more than allowed was not checked (over_limit):", err)
+	limits, away := limitsOf(ctx, s, books)
+	if away.n > 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(),
+			"sluice-settle: whether a user has more than allowed was not checked (over_limit) of", away)
 	}
 	for _, b := range books {
 		if b.State == settle.Moved {
@@ -140,22 +141,23 @@ func stockFindings(b sqlstore.Totals, own bool) (found []settleFinding) {
 }
 
 // limitsOf are the units that one person may have, by SKU. Redis alone knows them.
-func limitsOf(ctx context.Context, s *settler.Settlement, books []sqlstore.Totals) (map[string]int64, error) {
-	limits := make(map[string]int64)
+func limitsOf(ctx context.Context, s *settler.Settlement, books []sqlstore.Totals) (limits map[string]int64,
+	away unread) {
+	limits = make(map[string]int64)
 	for some := range slices.Chunk(books, 500) {
 		skus := make([]string, len(some))
 		for i, b := range some {
 			skus[i] = b.SKU
 		}
-		ledgers, err := s.Stream.Ledgers(ctx, skus)
-		if err != nil {
-			return nil, err
-		}
+		ledgers, errs := s.Stream.EachLedger(ctx, skus)
 		for i, sku := range skus {
 			limits[sku] = ledgers[i].Limit
 		}
+		for i, err := range errs {
+			away.add(skus[i], err)
+		}
 	}
-	return limits, nil
+	return limits, away
 }
 
 func printFindings(out io.Writer, found []settleFinding) {

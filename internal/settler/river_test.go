@@ -64,7 +64,8 @@ func TestJobs_OneForEachSettledChange(t *testing.T) {
 		t.Fatal(due, err)
 	}
 	for range 2 {
-		if known, err := s.store.GiveBack(t.Context(), due[0]); err != nil || known != settle.KnownRefunded {
+		known, _, err := s.store.GiveBack(t.Context(), due[0], settle.Position{})
+		if err != nil || known != settle.KnownRefunded {
 			t.Fatal(known, err)
 		}
 	}

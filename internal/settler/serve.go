@@ -87,8 +87,8 @@ func (s *Settlement) worker(c *config.Config, log *slog.Logger) (w worker, err e
 	return w, nil
 }
 
-// checks are the conditions of readiness. A settler whose database, Redis or webhook is away is degraded, never unready:
-// it needs no restart.
+// checks are the conditions of readiness. A settler whose database, Redis or webhook is away is degraded, never
+// unready: it needs no restart.
 func (w worker) checks() []admin.Check {
 	checks := []admin.Check{w.watch.check(), failing("ledgers", w.orders)}
 	if w.sender != nil {
@@ -176,8 +176,8 @@ func (o *operated) serve(ctx context.Context, running *sync.WaitGroup, key, addr
 	return nil
 }
 
-// waitForSchema waits until the database can be reached and has the tables of this version: an operator may migrate it
-// while settlers wait. The tables of SQLite are made.
+// waitForSchema waits until the database can be reached, has the tables of this version and is this shop's: an operator
+// may migrate it while settlers wait. The tables of SQLite are made.
 func (s *Settlement) waitForSchema(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	const again = 2 * time.Second
 	for said := ""; ; {
@@ -186,6 +186,9 @@ func (s *Settlement) waitForSchema(ctx context.Context, c *config.Config, log *s
 			_, err = s.Store.Migrate(ctx)
 		} else {
 			err = errors.Join(s.Store.CheckSchema(ctx), checkJobs(ctx, c))
+		}
+		if err == nil {
+			err = s.Store.Claim(ctx)
 		}
 		if err == nil {
 			return nil

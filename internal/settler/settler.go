@@ -36,9 +36,10 @@ func openDatabase(c *config.Config) (*sqlstore.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := sqlstore.Open(sqlstore.Options{URL: s.URL, Password: string(s.Password), Stock: sqlstore.Stock{
-		Table: s.Stock.Table, SKUColumn: s.Stock.SKUColumn, LeftColumn: s.Stock.LeftColumn, Check: s.Stock.Check,
-	}, Webhook: s.Webhook.URL != "", Jobs: inserted})
+	store, err := sqlstore.Open(sqlstore.Options{URL: s.URL, Password: string(s.Password), Shop: c.Name,
+		Stock: sqlstore.Stock{Table: s.Stock.Table, SKUColumn: s.Stock.SKUColumn, LeftColumn: s.Stock.LeftColumn,
+			Check: s.Stock.Check},
+		Webhook: s.Webhook.URL != "", Jobs: inserted})
 	if err != nil {
 		return nil, c.Errorf("settle.database", "%v", err)
 	}

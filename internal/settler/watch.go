@@ -47,6 +47,9 @@ func every(ctx context.Context, f func(context.Context)) {
 
 func (w *Watch) ask(ctx context.Context) {
 	waiting, err := w.store.Waiting(ctx)
+	if err == nil {
+		err = w.store.CheckShop(ctx)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.err, w.asked = err, true

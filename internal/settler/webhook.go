@@ -71,6 +71,9 @@ func (t *webhookTarget) Cursor(ctx context.Context, sku string) (settle.Cursor, 
 	return t.store.Cursor(ctx, sku)
 }
 
+// Cursors implements settle.Database.
+func (t *webhookTarget) Cursors(ctx context.Context) (map[string]settle.Cursor, error) { return t.store.Cursors(ctx) }
+
 // Settled implements settle.Database.
 func (t *webhookTarget) Settled(ctx context.Context, sku string) (settle.Position, error) {
 	return t.store.Settled(ctx, sku)

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,7 +21,7 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 // CheckSchema reports ErrSchema where the tables are not those of this version, and any other error where the database
-// cannot be reached.
+// cannot be reached or has the orders of another shop.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	if err := s.Ping(ctx); err != nil {
 		return err
@@ -31,6 +32,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 		"SELECT num FROM sluice_stock WHERE 1 = 0",
 		"SELECT id, asked, due, tries, done, outcome FROM sluice_giveback WHERE 1 = 0",
 		"SELECT id, kind, detail, entry, found, solved FROM sluice_conflict WHERE 1 = 0",
+		"SELECT name FROM sluice_shop WHERE 1 = 0",
 	} {
 		rows, err := s.db.QueryContext(ctx, query)
 		if code := postgresCode(err); code == "42P05" || code == "26000" {
@@ -41,7 +43,32 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 		}
 		rows.Close()
 	}
-	return nil
+	return s.CheckShop(ctx)
+}
+
+// Claim makes the database that of this shop, if it is no other one's.
+func (s *Store) Claim(ctx context.Context) error {
+	if s.shop != "" {
+		query := s.d.insertion + " INTO sluice_shop (one, name) VALUES (1, ?)" + s.d.ignored
+		if _, err := s.db.ExecContext(ctx, s.sql(query), s.shop); err != nil {
+			return fmt.Errorf("claim the database: %w", err)
+		}
+	}
+	return s.CheckShop(ctx)
+}
+
+// CheckShop reports a database that has the orders of another shop: SKUs of one name would be mixed.
+func (s *Store) CheckShop(ctx context.Context) error {
+	var name string
+	err := s.db.QueryRowContext(ctx, "SELECT name FROM sluice_shop").Scan(&name)
+	switch {
+	case errors.Is(err, sql.ErrNoRows), err == nil && (s.shop == "" || name == s.shop):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the name of the shop: %w", err)
+	}
+	return fmt.Errorf("the database has the orders of the shop %q, and name in the file is %q: give each shop a database "+
+		"of its own; if the shop has got another name: UPDATE sluice_shop SET name = '%s'", name, s.shop, s.shop)
 }
 
 // CheckRights tries every kind of statement on every table, without a row, and returns what the account may not do.
@@ -56,6 +83,7 @@ func (s *Store) CheckRights(ctx context.Context) (missing []string) {
 		{"sluice_order", "sku, born, serial, buyer, quantity, status, epoch, ver, at", "ver"},
 		{"sluice_stock", "sku, num", "num"},
 		{"sluice_conflict", "target, sku, epoch, ver, kind, detail", "solved"},
+		{"sluice_shop", "one, name", "name"},
 	} {
 		try(
 			"INSERT INTO "+t.table,

@@ -32,7 +32,8 @@ func (s *Store) Due(ctx context.Context, n int) (due []settle.Giveback, err erro
 
 // GiveBack implements settle.Givebacks. The row of the order keeps its version: the ledger's own change, which comes
 // later, is newer and changes nothing.
-func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.Known, err error) {
+func (s *Store) GiveBack(ctx context.Context, g settle.Giveback, upTo settle.Position) (known settle.Known, born int64,
+	err error) {
 	err = s.transactionOn(ctx, func(tx *sql.Tx, conn *sql.Conn) error {
 		c, err := s.lock(ctx, tx, g.SKU)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -47,8 +48,9 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.K
 		}
 		b := settle.Batch{SKU: g.SKU, From: &c, To: c}
 		r, err := s.order(ctx, tx, &b, g.Serial)
+		born = r.born
 		switch {
-		case err != nil:
+		case err != nil || r.born != c.Born && c.Position.Before(upTo):
 			return err
 		case r.Status == ledger.StatusReleased:
 			known = settle.KnownReleased
@@ -72,7 +74,7 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback) (known settle.K
 		}
 		return s.insertRefund(ctx, conn, g.SKU, r.born, r.Record)
 	})
-	return known, err
+	return known, born, err
 }
 
 // order reads one order in the newest ledger that has it; its status is 0 where there is none. The cursor's ledger is

@@ -31,6 +31,14 @@ func (s *site) cancels(sku, serial string) {
 	}
 }
 
+// refunds does the database's part of a give-back alone.
+func (s *site) refunds(g settle.Giveback) {
+	s.Helper()
+	if _, _, err := s.store.GiveBack(s.Context(), g, settle.Position{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
 // givesBack tries what is due, and wants so many.
 func (s *site) givesBack(want int) {
 	s.Helper()
@@ -65,7 +73,8 @@ func givesBackOnce(s *site) {
 	}
 	// A settler dies after the database, and another one after it: the stock is returned once, before the unit is free.
 	for range 2 {
-		if known, err := s.store.GiveBack(s.Context(), due[0]); err != nil || known != settle.KnownRefunded {
+		known, _, err := s.store.GiveBack(s.Context(), due[0], settle.Position{})
+		if err != nil || known != settle.KnownRefunded {
 			s.Errorf("give back: %d, %v", known, err)
 		}
 		if left := s.left(sku); left != 8 {
@@ -230,7 +239,7 @@ func TestStore_TransactionNeedsOneConnection(t *testing.T) {
 		for _, g := range []settle.Giveback{
 			{SKU: "one", Serial: "one-0"}, {SKU: "one", Serial: "unknown"}, {SKU: "unknown", Serial: "one-0"},
 		} {
-			if _, err := s.store.GiveBack(ctx, g); err != nil {
+			if _, _, err := s.store.GiveBack(ctx, g, settle.Position{}); err != nil {
 				t.Errorf("give back %q of %q: %v", g.Serial, g.SKU, err)
 			}
 		}

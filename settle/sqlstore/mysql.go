@@ -35,6 +35,7 @@ func openMySQL(text, password string) (*sql.DB, dialect, error) {
 	c.InterpolateParams = true // one round trip a statement
 	c.Timeout, c.ReadTimeout, c.WriteTimeout = 5*time.Second, 30*time.Second, 30*time.Second
 	c.Params = map[string]string{"innodb_lock_wait_timeout": "2", "wait_timeout": "60"}
+	c.RejectReadOnly = true // of a master that became a replica: a new connection finds the new one
 	c.Logger = &mysql.NopLogger{}
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
@@ -62,6 +63,6 @@ func upsertMySQL(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []set
 // and signals of a trigger.
 func isMySQLData(err error) bool {
 	var e *mysql.MySQLError
-	return errors.As(err, &e) &&
-		slices.Contains([]uint16{1048, 1264, 1265, 1292, 1366, 1369, 1406, 1452, 1644, 1690, 3819, 4025}, e.Number)
+	return errors.As(err, &e) && (string(e.SQLState[:2]) == "23" || // constraints
+		slices.Contains([]uint16{1264, 1265, 1292, 1366, 1369, 1406, 1644, 1690, 3819, 4025}, e.Number))
 }

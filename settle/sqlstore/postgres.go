@@ -1,12 +1,15 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -31,6 +34,15 @@ func openPostgres(url, password string) (*sql.DB, dialect, error) {
 		c.Password = password
 	}
 	PrepareNothing(url, c)
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 5*time.Second)
+	dial := c.DialFunc
+	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &patientConn{Conn: conn}, nil
+	}
 	db := stdlib.OpenDB(*c, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		for i, statement := range postgresSession {
 			if _, err := conn.Exec(ctx, statement); err != nil && i < 3 {

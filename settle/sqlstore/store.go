@@ -24,6 +24,7 @@ type Options struct {
 	// URL is postgres://user@host:port/name, mysql://user@host:port/name, or sqlite:path.
 	URL      string
 	Password string // "" = that of the URL
+	Shop     string // whose orders these are; "" = of any
 	Stock    Stock
 	Webhook  bool  // there is a webhook: nothing counts as settled before it has a cursor
 	Jobs     *Jobs // nil = none; PostgreSQL alone
@@ -41,6 +42,7 @@ type Stock struct {
 type Store struct {
 	db      *sql.DB
 	d       dialect
+	shop    string
 	stock   Stock
 	target  string // whose cursors and conflicts these are
 	webhook bool
@@ -73,7 +75,7 @@ func Open(o Options) (*Store, error) {
 	if !ok {
 		return nil, fmt.Errorf("database %.40q: it must begin with postgres://, mysql://, or with sqlite: and a path", o.URL)
 	}
-	s := &Store{stock: o.Stock, target: settle.OrdersTarget, webhook: o.Webhook, jobs: o.Jobs}
+	s := &Store{shop: o.Shop, stock: o.Stock, target: settle.OrdersTarget, webhook: o.Webhook, jobs: o.Jobs}
 	var err error
 	switch scheme {
 	case "postgres", "postgresql":
@@ -93,6 +95,7 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	s.db.SetConnMaxIdleTime(time.Minute)
+	s.db.SetConnMaxLifetime(5 * time.Minute) // a name may lead to another server by now
 	return s, nil
 }
 

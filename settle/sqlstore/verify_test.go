@@ -102,7 +102,7 @@ func leavesFinalRows(s *site) {
 	s.drain(sku)
 	s.cancels(sku, sku+"-0")
 	due := must(s.store.Due(s.Context(), 1))(s.T)
-	_ = must(s.store.GiveBack(s.Context(), due[0]))(s.T)
+	s.refunds(due[0])
 	if err := s.store.Done(s.Context(), due[0], "refunded"); err != nil { // and Redis has lost it
 		s.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func leavesGivebacks(s *site) {
 	s.drain(sku)
 	s.cancels(sku, sku+"-0")
 	due := must(s.store.Due(s.Context(), 1))(s.T)
-	_ = must(s.store.GiveBack(s.Context(), due[0]))(s.T)
+	s.refunds(due[0])
 	s.verifies(sku)
 	if left := s.left(sku); left != 8 {
 		s.Errorf("%d units are left: want 8", left)
@@ -403,7 +403,7 @@ func TestVerify_LooksAgainAfterAFailOver(t *testing.T) {
 	s.until("the SKU was looked at", func() bool { return value("sluice_settler_verified_timestamp_seconds") > 0 })
 	s.cancels(sku, sku+"-0")
 	due := must(s.store.Due(t.Context(), 1))(t)
-	_ = must(s.store.GiveBack(t.Context(), due[0]))(t)
+	s.refunds(due[0])
 	if err := s.store.Done(t.Context(), due[0], "refunded"); err != nil { // and Redis has lost it
 		t.Fatal(err)
 	}

@@ -34,12 +34,11 @@ func (w Route) scan(ctx context.Context, read func(context.Context, *redis.Clien
 	for cursor, more := uint64(0), true; more; {
 		var page []string
 		at, moved := cursor, false
-		err = w.Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
-			if moved = at != 0 && c != first; moved {
-				return nil
+		err = w.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+			some, next, err := read(ctx, c, at).Result()
+			if err == nil { // a server that has handed over the key has only said so
+				moved, first, page, cursor = at != 0 && c != first, c, some, next
 			}
-			first = c
-			page, cursor, err = read(ctx, c, at).Result()
 			return err
 		}, lost)
 		if moved || err != nil {

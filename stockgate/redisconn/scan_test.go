@@ -12,6 +12,50 @@ import (
 	"sluice/internal/redistest"
 )
 
+// A slot migrates: its keys are at the new owner, and the old one, who is asked first, only says so.
+func TestScan_ReadsAKeyWhoseSlotMigrates(t *testing.T) {
+	nodes := redistest.Cluster(t, 2)
+	l, err := New(Options{Topology: Cluster, Addresses: nodes.Addrs(), PoolSize: 2, ConnectTimeout: 5 * time.Second,
+		Timeout: 5 * time.Second, BreakerErrors: Unbroken, BreakerPause: time.Second, Identify: RunID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	const key, n = "{1001}", 5000
+	var fields []any
+	for i := range n {
+		fields = append(fields, fmt.Sprint("field-", i), i)
+	}
+	if err := nodes.Client().HSet(t.Context(), key, fields...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	slot, to := redistest.Slot("1001"), nodes.Masters[0]
+	if nodes.Owner(slot) == to {
+		to = nodes.Masters[1]
+	}
+	looks := 0
+	nodes.Move(slot, to, func() {
+		found := map[string]bool{}
+		err := l.To(key).Scan(t.Context(), func(ctx context.Context, c *redis.Client, cursor uint64) *redis.ScanCmd {
+			return c.HScan(ctx, key, cursor, "", 100)
+		}, func(cursor uint64, page []string) (bool, error) {
+			if cursor == 0 {
+				clear(found)
+			}
+			for i := 0; i < len(page); i += 2 {
+				found[page[i]] = true
+			}
+			return true, nil
+		}, Unanswered)
+		if looks++; err != nil || len(found) != n {
+			t.Errorf("%d of %d fields were read: %v", len(found), n, err)
+		}
+	})
+	if looks == 0 {
+		t.Error("the slot did not migrate")
+	}
+}
+
 // A slot moves between two pages of a hash: its cursor means nothing on the other server. All that is there is read.
 func TestScan_BeginsAgainWhereAnotherServerAnswers(t *testing.T) {
 	nodes := redistest.Cluster(t, 2)
