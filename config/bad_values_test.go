@@ -173,6 +173,8 @@ name = "a"
 match = "/"
 gate = "pass"`,
 		`:6: route[2].name: "a" stands at route[1].name too; change or drop one`},
+	{"[[room]]\nname = \"Main\"\n[[room]]\nname = \"main\"",
+		`:4: room[2].name: "main" stands at room[1].name too; change or drop one`},
 	{`[stock]
 source = "mysql"
 on_error = "refuse"

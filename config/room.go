@@ -42,7 +42,7 @@ var roomName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 func (c *Config) checkRooms(r *report) {
 	names := make([]string, len(c.Rooms))
 	for i := range c.Rooms {
-		names[i] = c.Rooms[i].Name
+		names[i] = strings.ToLower(c.Rooms[i].Name) // the names of their cookies would count as one
 		c.Rooms[i].check(r, Element("room", i))
 	}
 	r.Unique(names, func(i int) string { return Element("room", i) + ".name" })

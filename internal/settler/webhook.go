@@ -72,7 +72,9 @@ func (t *webhookTarget) Cursor(ctx context.Context, sku string) (settle.Cursor, 
 }
 
 // Cursors implements settle.Database.
-func (t *webhookTarget) Cursors(ctx context.Context) (map[string]settle.Cursor, error) { return t.store.Cursors(ctx) }
+func (t *webhookTarget) Cursors(ctx context.Context) (map[string]settle.Cursor, error) {
+	return t.store.Cursors(ctx)
+}
 
 // Settled implements settle.Database.
 func (t *webhookTarget) Settled(ctx context.Context, sku string) (settle.Position, error) {
