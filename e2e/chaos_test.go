@@ -106,6 +106,7 @@ func (c *chaos) play(length time.Duration) {
 	crowd.Wait()
 	c.honest.Store(true)
 	c.turn(0)
+	soon(t, "Redis has loaded what it kept", func() bool { return c.redis.Client.Ping(t.Context()).Err() == nil })
 
 	if length >= aLongRun {
 		clerk.patience = healing // so that what waits for the dead freezes
