@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -236,6 +237,8 @@ func (o *operator) look(due bool) {
 	}
 	for _, sku := range o.skus {
 		switch state := stateIn(list.out, sku); {
+		case state == "frozen" && o.lostItsFreeze(sku):
+			o.open(sku, "SKUs whose freeze Redis had lost, reconciled and opened by hand")
 		case o.waits:
 		case state == "frozen":
 			o.open(sku, "SKUs that were frozen, reconciled and opened by hand")
@@ -251,6 +254,17 @@ func (o *operator) look(due bool) {
 		o.restock()
 		o.refund(false)
 	}
+}
+
+// lostItsFreeze reports that an instance has seen a later epoch of the ledger: an operator alone may open it.
+func (o *operator) lostItsFreeze(sku string) bool {
+	v, err := o.redis.Client.HMGet(o.t.Context(), "sluice:shop:{"+sku+"}:s", "was", "later", "epoch").Result()
+	if err != nil || v[0] != "frozen" || v[1] == nil {
+		return false
+	}
+	later, _ := strconv.Atoi(fmt.Sprint(v[1]))
+	epoch, _ := strconv.Atoi(fmt.Sprint(v[2]))
+	return later > epoch
 }
 
 // stateIn is the state of a SKU in a list of stock; "" = on.

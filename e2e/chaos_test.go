@@ -66,8 +66,8 @@ func (c *chaos) count(what string, n int) {
 }
 
 // Whatever dies, hangs or lies: afterwards the shop has the orders that the ledger calls sold, and no others. Where
-// gates have a state folder, no operator has to open a SKU. SLUICE_CHAOS_RUNS seeds are played, of each kind of witness
-// by turns.
+// gates have a state folder, no operator has to open a SKU, but where Redis has lost the freeze itself.
+// SLUICE_CHAOS_RUNS seeds are played, of each kind of witness by turns.
 func TestChaos_BooksBalanceAfterChaos(t *testing.T) {
 	testkit.Nightly(t, "it kills at random moments, for SLUICE_CHAOS")
 	length, err := time.ParseDuration(cmp.Or(os.Getenv("SLUICE_CHAOS"), "20s"))
