@@ -14,6 +14,7 @@ const (
 	minGivebackWait = time.Second     // after the first try
 	maxGivebackWait = 5 * time.Minute // between two tries
 	givebackAlarm   = time.Hour       // an older one is a conflict
+	maxGivenBack    = 10_000          // whose first try is remembered
 )
 
 // Giveback is the shop's word that an order is cancelled, written in the transaction that cancelled it.
@@ -74,11 +75,7 @@ func (s *Settler) giveBack(ctx context.Context, g Giveback) error {
 	if here, err := s.isHere(ctx, g.SKU); err != nil || !here {
 		return errors.Join(err, s.postpone(ctx, g)) // it must be written into the database of its home
 	}
-	upTo := Position{math.MaxInt64, math.MaxInt64} // of a ledger that is away
-	if all, err := s.stream.Ledgers(ctx, []string{g.SKU}); err == nil {
-		upTo = all[0].Position
-	}
-	known, born, err := s.o.Givebacks.GiveBack(ctx, g, upTo)
+	known, born, err := s.o.Givebacks.GiveBack(ctx, g, s.ledgerAtFirst(ctx, g))
 	if errors.Is(err, ErrElsewhere) {
 		return errors.Join(err, s.o.Givebacks.Postpone(ctx, g, minGivebackWait))
 	}
@@ -107,6 +104,23 @@ func (s *Settler) giveBack(ctx context.Context, g Giveback) error {
 	}
 	s.counts.givebacks.Add(1)
 	return s.o.Givebacks.Done(ctx, g, "refunded")
+}
+
+// ledgerAtFirst is where the ledger was when g was tried first: an order that the shop gives back was made before.
+func (s *Settler) ledgerAtFirst(ctx context.Context, g Giveback) Position {
+	at, ok := s.givenBack[g.ID]
+	if ok {
+		return at
+	}
+	all, err := s.stream.Ledgers(ctx, []string{g.SKU})
+	if err != nil {
+		return Position{math.MaxInt64, math.MaxInt64}
+	}
+	if len(s.givenBack) >= maxGivenBack {
+		clear(s.givenBack)
+	}
+	s.givenBack[g.ID] = all[0].Position
+	return all[0].Position
 }
 
 // current reports whether Redis has all that is settled. If the ledger is gone or behind, a refund there would be lost

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"sluice/internal/periodic"
 )
 
 const (
@@ -14,7 +16,7 @@ const (
 	listEvery   = time.Second            // how often new SKUs are looked for
 	maxMessages = 1024                   // notifications that wait
 
-	// compareEvery is how often all cursors are compared with those in the database: one query.
+	// compareEvery is how often all cursors are compared with those in the database.
 	compareEvery = 10 * time.Second
 )
 
@@ -73,9 +75,10 @@ type Settler struct {
 	counts counts
 	turns  chan func() // of SKUs, for the workers; of Run's goroutine
 
-	looks         map[string]*look // of the SKUs that are verified
-	unlistedSince time.Time        // since when there have been SKUs that are not settled; of Run's goroutine
-	listTrouble   string           // why the SKUs could not be listed; of Run's goroutine
+	looks         map[string]*look   // of the SKUs that are verified
+	givenBack     map[int64]Position // where ledgers were when give-backs were tried first
+	unlistedSince time.Time          // since when there have been SKUs that are not settled; of Run's goroutine
+	listTrouble   string             // why the SKUs could not be listed; of Run's goroutine
 }
 
 // New returns a Settler that does nothing until Run or Drain.
@@ -89,7 +92,8 @@ func New(stream Stream, db Database, o Options) (*Settler, error) {
 	if o.Target == "" {
 		o.Target = OrdersTarget
 	}
-	s := &Settler{stream: stream, db: db, o: o, log: o.Log, now: time.Now, looks: make(map[string]*look)}
+	s := &Settler{stream: stream, db: db, o: o, log: o.Log, now: time.Now, looks: make(map[string]*look),
+		givenBack: make(map[int64]Position)}
 	s.counts.lag = newLag(o.Target)
 	if s.log == nil {
 		s.log = slog.Default()
@@ -139,17 +143,14 @@ func (s *Settler) Run(ctx context.Context) {
 	if s.o.Verify > 0 {
 		beside.Go(func() { s.verifyAll(ctx) })
 	}
+	cursors := make(chan map[string]Cursor)
+	beside.Go(func() { s.readCursors(ctx, cursors) })
 	places := make(map[string]*skuCursor)
-	var listed, compared time.Time
+	var listed time.Time
 	for ctx.Err() == nil {
-		now := s.now()
-		if now.Sub(listed) >= listEvery {
+		if now := s.now(); now.Sub(listed) >= listEvery {
 			s.list(ctx, places)
 			listed = now
-		}
-		if now.Sub(compared) >= compareEvery {
-			s.compareCursors(ctx, places)
-			compared = now
 		}
 		next := s.round(ctx, places)
 		s.sumUp(places)
@@ -157,6 +158,8 @@ func (s *Settler) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
+		case there := <-cursors:
+			s.compareCursors(places, there)
 		case sku := <-woken:
 			wake(places, sku)
 			s.gather(ctx, places, woken, min(next, minPoll))
@@ -253,13 +256,25 @@ func (s *Settler) list(ctx context.Context, places map[string]*skuCursor) {
 	}
 }
 
+// readCursors reads all cursors again and again until ctx ends, in at most a twentieth of the time.
+func (s *Settler) readCursors(ctx context.Context, to chan<- map[string]Cursor) {
+	for wait := compareEvery; periodic.Pause(ctx, wait); {
+		began := s.now()
+		there, err := s.db.Cursors(ctx)
+		wait = max(compareEvery, 20*s.now().Sub(began))
+		if err != nil {
+			continue // the SKUs that change tell
+		}
+		select {
+		case to <- there:
+		case <-ctx.Done():
+		}
+	}
+}
+
 // compareCursors has cursors read again that stand elsewhere in the database: another settler has moved them, or the
 // database has lost its last transactions. A SKU that does not change any more would not notice.
-func (s *Settler) compareCursors(ctx context.Context, places map[string]*skuCursor) {
-	there, err := s.db.Cursors(ctx)
-	if err != nil {
-		return // the SKUs that change tell
-	}
+func (s *Settler) compareCursors(places map[string]*skuCursor, there map[string]Cursor) {
 	for sku, p := range places {
 		if p.loaded && p.cursor != nil && there[sku].Position != p.cursor.Position {
 			p.loaded, p.due = false, s.now()
@@ -349,7 +364,9 @@ func (s *Settler) end(ctx context.Context, p *skuCursor, worked bool, err error)
 	case err == nil && p.trouble != "":
 		p.trouble = ""
 		s.log.Info("settle: a SKU is settled again", "target", s.o.Target, "sku", p.sku)
-	case err == nil, elsewhere, ctx.Err() != nil:
+	case elsewhere:
+		p.trouble = "" // it is another settler's now
+	case err == nil, ctx.Err() != nil:
 	case err.Error() != p.trouble:
 		p.trouble = err.Error()
 		s.log.Error("settle: a SKU is not settled; its changes stay in Redis", "target", s.o.Target, "sku", p.sku,

@@ -72,6 +72,26 @@ func TestSettler_TellsOfSKUsThatItDoesNotSettle(t *testing.T) {
 }
 
 // However often a SKU changes, and however soon others are due, its changes are gathered between two turns.
+// Every home reads a SKU whose home is not known. The fault is over for those that do not settle it.
+func TestSettler_FaultOfASKUThatIsSettledElsewhereIsOver(t *testing.T) {
+	s, err := New(Stream{}, nil, Options{Batch: 1, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &skuCursor{sku: "1001"}
+	places := map[string]*skuCursor{"1001": p, "1002": {sku: "1002"}}
+	s.end(t.Context(), p, false, errors.New("redis hangs"))
+	s.sumUp(places)
+	if text := s.Failing(); text != `changes of "1001" stay in Redis: redis hangs` {
+		t.Error(text)
+	}
+	s.end(t.Context(), p, false, ErrElsewhere)
+	s.sumUp(places)
+	if text := s.Failing(); text != "" {
+		t.Error(text)
+	}
+}
+
 func TestSettler_SKUThatChangesRestsBetweenTwoTurns(t *testing.T) {
 	now := time.Now()
 	s := &Settler{now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}

@@ -47,12 +47,13 @@ func every(ctx context.Context, f func(context.Context)) {
 
 func (w *Watch) ask(ctx context.Context) {
 	waiting, err := w.store.Waiting(ctx)
+	unfit := err
 	if err == nil {
-		err = w.store.CheckShop(ctx)
+		unfit = w.store.CheckShop(ctx)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.err, w.asked = err, true
+	w.err, w.asked = unfit, true
 	switch {
 	case err == nil:
 		w.waiting, w.awaySince = waiting, time.Time{}

@@ -95,11 +95,13 @@ func (t *Table) scripted(method, host, text []byte, nested bool, own int, least 
 	return -1
 }
 
-// byScript is ambiguity of a script and of what follows it, by itself and in the folder of the script: an application
-// knows its folder, or it does not.
+// byScript is ambiguity of a script, but where own names one, and of what follows it, by itself and in the folder of the
+// script: an application knows its folder, or it does not.
 func (t *Table) byScript(method, host, text []byte, end int, nested bool, own int, least Guard) int {
-	if i := t.reading(method, host, text[:end], nested, own, least); i >= 0 {
-		return i
+	if own < 0 || !t.entries[own].script {
+		if i := t.reading(method, host, text[:end], nested, own, least); i >= 0 {
+			return i
+		}
 	}
 	if i := t.reading(method, host, text[end:], nested, own, least); i >= 0 {
 		return i
@@ -120,9 +122,26 @@ func (t *Table) reading(method, host, text []byte, nested bool, own int, least G
 	return t.other(method, host, examine(text, nested), own, least)
 }
 
-// takesAlike reports whether the entry takes the path, too, and nothing depends on its captures.
+// takesAlike reports whether the entry takes the path by its bytes, too, and nothing depends on its captures.
 func (e *entry) takesAlike(path []byte) bool {
-	return (e.guard < GuardsStock || e.captures == 0 && !e.rest) && e.couldTake(path)
+	if e.guard == GuardsStock && (e.captures != 0 || e.rest) {
+		return false
+	}
+	for i := range e.segments { // as cutSegments, of whose captures path would be a part
+		if len(path) == 0 || path[0] != '/' {
+			return false
+		}
+		end := bytes.IndexByte(path[1:], '/') + 1
+		if end == 0 {
+			end = len(path)
+		}
+		s := &e.segments[i]
+		if _, ok := s.part(path[1:end]); s.capture && !ok || !s.capture && string(path[1:end]) != s.literal {
+			return false
+		}
+		path = path[end:]
+	}
+	return !e.open && len(path) == 0 || e.open && len(path) > 0 && path[0] == '/'
 }
 
 // isScript reports a path that ends with the name of a PHP script.

@@ -70,6 +70,12 @@ func TestTable_GuardedScriptIsReachedWithWhatFollowsIt(t *testing.T) {
 		{[]string{"!POST /order.php", "/"}, "/order.php", 0},
 		{[]string{"!POST /order.php", "!POST /order.php/{sku}", "/"}, "/order.php/7", 0}, // a route of its own
 		{[]string{"?POST /order.php", "/"}, "/order.php/x", reject.PathNotCanonical},
+		{[]string{"?POST /index.php", "?POST /index.php/shop/{sku}", "/"}, "/index.php/shop/7", 0},
+		{[]string{"!POST /index.php", "/index.php/about", "/"}, "/index.php/about", 0},
+		{[]string{"/index.php/", "!POST /order/{sku}", "/"}, "/index.php/order/7", reject.PathNotCanonical},
+		{[]string{"!POST /{app}.php/order/{sku}", "!POST /order/{sku}", "/"}, "/index.php/order/7", 0},
+		{[]string{"/static/", "!POST /order/{sku}", "!POST /{a}/{b}", "/"}, "/static/x.php/Static/foo",
+			reject.PathNotCanonical},
 		{[]string{"?POST /order.php", "/"}, "/a/order.php/x", 0},
 		// A route that takes all below a folder takes the script and what follows it, too.
 		{[]string{"!POST /api/order/{sku}", "!POST /api/", "/"}, "/api/index.php/order/2", reject.PathNotCanonical},

@@ -31,6 +31,7 @@ func NewTable(patterns []Pattern, guards []Guard) *Table {
 	for i, p := range patterns {
 		e := entry{Pattern: p, guard: guards[i], advice: "write it as " + p.text + " does"}
 		for j, s := range p.segments {
+			e.script = e.script || isScript([]byte("/"+s.literal)) || isScript([]byte("/x"+s.suffix))
 			if s.capture {
 				e.captures |= 1 << j
 				if s.prefix+s.suffix != "" {
@@ -38,7 +39,6 @@ func NewTable(patterns []Pattern, guards []Guard) *Table {
 				}
 			} else {
 				e.literals |= 1 << j
-				e.script = e.script || isScript([]byte("/"+s.literal))
 			}
 		}
 		t.entries[i] = e

@@ -129,10 +129,11 @@ func TestGiveback_OfAnEarlierSaleReturnsNoUnitOfThisOne(t *testing.T) {
 		t.Errorf("%d units are sold: want 1", n)
 	}
 	s.drain(sku)
+	s.ledger.buy(sku, 7, 1) // the sale goes on, and is always a little ahead
 	s.exec("UPDATE sluice_giveback SET due = 0")
 	s.givesBack(2) // the newer order of the two serials
-	if n := sold(); n != 0 {
-		t.Errorf("%d units are sold: want 0", n)
+	if n := sold(); n != 1 {
+		t.Errorf("%d units are sold: want 1", n)
 	}
 	s.drain(sku)
 	for _, want := range []string{"again-0 R", "again-1 C", "again-1 R"} {
@@ -185,6 +186,7 @@ func TestSettler_LeavesADatabaseThatBecameReadOnly(t *testing.T) {
 	before := connections()
 	s.ledger.buy("a", 2, 2)
 	s.until("it connects again and again", func() bool { return connections() > before+3 })
+	s.until("the settler names the cause", func() bool { return strings.Contains(s.settler.Failing(), "is read-only") })
 	do("SET GLOBAL read_only = 0")
 	s.until("it goes on", sold(4))
 }

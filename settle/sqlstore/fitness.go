@@ -51,7 +51,7 @@ func (s *Store) Claim(ctx context.Context) error {
 	if s.shop != "" {
 		query := s.d.insertion + " INTO sluice_shop (one, name) VALUES (1, ?)" + s.d.ignored
 		if _, err := s.db.ExecContext(ctx, s.sql(query), s.shop); err != nil {
-			return fmt.Errorf("claim the database: %w", err)
+			return fmt.Errorf("claim the database: %w", broken(err))
 		}
 	}
 	return s.CheckShop(ctx)
@@ -75,7 +75,7 @@ func (s *Store) CheckShop(ctx context.Context) error {
 func (s *Store) CheckRights(ctx context.Context) (missing []string) {
 	try := func(what, query string) {
 		if _, err := s.db.ExecContext(ctx, s.sql(query)); err != nil {
-			missing = append(missing, fmt.Sprintf("%s: %v", what, err))
+			missing = append(missing, fmt.Sprintf("%s: %v", what, broken(err)))
 		}
 	}
 	for _, t := range []struct{ table, columns, changed string }{
@@ -83,12 +83,15 @@ func (s *Store) CheckRights(ctx context.Context) (missing []string) {
 		{"sluice_order", "sku, born, serial, buyer, quantity, status, epoch, ver, at", "ver"},
 		{"sluice_stock", "sku, num", "num"},
 		{"sluice_conflict", "target, sku, epoch, ver, kind, detail", "solved"},
-		{"sluice_shop", "one, name", "name"},
+		{"sluice_shop", "one, name", ""},
 	} {
 		try(
 			"INSERT INTO "+t.table,
 			fmt.Sprintf("INSERT INTO %s (%s) SELECT %[2]s FROM %[1]s WHERE 1 = 0", t.table, t.columns),
 		)
+		if t.changed == "" {
+			continue
+		}
 		try("UPDATE "+t.table, fmt.Sprintf("UPDATE %s SET %s = %[2]s WHERE 1 = 0", t.table, t.changed))
 	}
 	try("UPDATE sluice_giveback", "UPDATE sluice_giveback SET tries = tries WHERE 1 = 0")

@@ -10,6 +10,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -256,6 +257,14 @@ func (s *Store) transactionOn(ctx context.Context, f func(*sql.Tx, *sql.Conn) er
 	}
 	if err != nil && !errors.Is(err, settle.ErrElsewhere) && s.d.isData(err) {
 		return fmt.Errorf("%w: %w", settle.ErrData, err)
+	}
+	return broken(err)
+}
+
+// broken says what a broken connection may mean: the driver leaves a server that has become read-only.
+func broken(err error) error {
+	if errors.Is(err, driver.ErrBadConn) {
+		return fmt.Errorf("the connection broke, or the server is read-only: %w", err)
 	}
 	return err
 }
