@@ -38,6 +38,15 @@ func (d *database) Cursor(context.Context, string) (settle.Cursor, bool, error) 
 	return *d.cursor, true, nil
 }
 
+// Cursors implements settle.Database.
+func (d *database) Cursors(ctx context.Context) (map[string]settle.Cursor, error) {
+	all := map[string]settle.Cursor{}
+	if c, ok, _ := d.Cursor(ctx, sku); ok {
+		all[sku] = c
+	}
+	return all, nil
+}
+
 // Settle implements settle.Database.
 func (d *database) Settle(_ context.Context, b settle.Batch) (o settle.Outcome, err error) {
 	d.mu.Lock()
@@ -138,23 +147,23 @@ func (d *database) Due(_ context.Context, n int) (due []settle.Giveback, err err
 	return due, nil
 }
 
-// GiveBack implements settle.Givebacks.
-func (d *database) GiveBack(_ context.Context, g settle.Giveback) (settle.Known, error) {
+// GiveBack implements settle.Givebacks. There is one ledger.
+func (d *database) GiveBack(_ context.Context, g settle.Giveback, _ settle.Position) (settle.Known, int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r, ok := d.rows[g.Serial]
 	switch {
 	case ok && r.Status == 'X':
-		return settle.KnownReleased, nil
+		return settle.KnownReleased, 0, nil
 	case !ok || r.Status == 'H':
-		return settle.KnownNot, nil
+		return settle.KnownNot, 0, nil
 	}
 	if r.Status == 'C' {
 		d.cursor.Deducted -= r.Quantity
 		r.Status = 'R'
 		d.rows[g.Serial] = r
 	}
-	return settle.KnownRefunded, nil
+	return settle.KnownRefunded, d.cursor.Born, nil
 }
 
 // Postpone implements settle.Givebacks.
