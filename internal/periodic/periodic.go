@@ -41,6 +41,9 @@ func wait(ctx context.Context, tick *time.Ticker) bool {
 
 // Pause waits for d, unless ctx ends before: then it reports false.
 func Pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 { // go1.26 may crash where two such timers fire in one synctest bubble, under the race detector
+		return ctx.Err() == nil
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

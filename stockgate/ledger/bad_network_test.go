@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/periodic"
 	"sluice/internal/testkit"
 )
 
@@ -40,12 +41,10 @@ func (h *hostile) lag(ctx context.Context) error {
 			return errNetwork
 		}
 	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
+	if !periodic.Pause(ctx, d) {
 		return ctx.Err()
 	}
+	return nil
 }
 
 // through makes a call whose request and whose reply have their lags.
