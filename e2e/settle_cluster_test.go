@@ -12,7 +12,8 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-// One master of a cluster is away. What knows all SKUs says so, names one of those that wait, and goes on with the others.
+// One master of a cluster is away. What knows all SKUs says so, names one of those that wait, and goes on with the
+// others.
 func TestSettlement_MasterThatIsAwayIsTold(t *testing.T) {
 	t.Parallel()
 	nodes, shop := redistest.Cluster(t, 3), open(t, nil)

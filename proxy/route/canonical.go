@@ -73,8 +73,8 @@ func (t *Table) decodedAmbiguity(method, host, path []byte, own int, least Guard
 }
 
 // scripted is ambiguity of a decoded path, and of each script in it: a server may run the script, and what follows is
-// the path of a PHP application (CGI's PATH_INFO, RFC 3875, section 4.1.5). A route that guards stock and names a script
-// takes such a path as it stands.
+// the path of a PHP application (CGI's PATH_INFO, RFC 3875, section 4.1.5). A route that guards stock and names a
+// script takes such a path as it stands.
 func (t *Table) scripted(method, host, text []byte, nested bool, own int, least Guard) int {
 	i := t.other(method, host, examine(text, nested), own, least)
 	if i >= 0 || t.guardsStock(own) && t.entries[own].script {
@@ -95,8 +95,8 @@ func (t *Table) scripted(method, host, text []byte, nested bool, own int, least 
 	return -1
 }
 
-// byScript is ambiguity of a script, but where own names one, and of what follows it, by itself and in the folder of the
-// script: an application knows its folder, or it does not.
+// byScript is ambiguity of a script, but where own names one, and of what follows it, by itself and in the folder of
+// the script: an application knows its folder, or it does not.
 func (t *Table) byScript(method, host, text []byte, end int, nested bool, own int, least Guard) int {
 	if own < 0 || !t.entries[own].script {
 		if i := t.reading(method, host, text[:end], nested, own, least); i >= 0 {

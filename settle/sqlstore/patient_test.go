@@ -29,14 +29,14 @@ func TestPatientConn_EndsWithSilenceOrWithTheOwnersDeadline(t *testing.T) {
 		fails("it is over", 0, c.Write)
 		_ = c.SetDeadline(time.Time{})
 		go func() {
-			time.Sleep(patience - time.Second) // virtual: the server thinks
+			time.Sleep(patience - time.Second) // virtual time: a statement that takes almost as long as it may
 			_, _ = far.Write([]byte{1})
 		}()
 		if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil {
 			t.Errorf("a slow server: %d, %v", n, err)
 		}
 		go func() {
-			time.Sleep(time.Second) // virtual
+			time.Sleep(time.Second) // virtual time: the read has begun by then
 			_ = c.SetDeadline(time.Now())
 		}()
 		fails("a read that the owner ends", time.Second, c.Read)

@@ -115,8 +115,8 @@ func (t *auditRun) record(serial, text string) {
 	}
 }
 
-// compare compares, when everything was counted. Entries are missing where a slot of a cluster has moved: its new server
-// knows nothing of the cursor.
+// compare compares, when everything was counted. Entries are missing where a slot of a cluster has moved: its new
+// server knows nothing of the cursor.
 func (t *auditRun) compare() {
 	if int64(len(t.records)+len(t.users)+len(t.due)) < t.entries {
 		return

@@ -12,8 +12,9 @@ import (
 	"sluice/internal/redistest"
 )
 
-// A slot migrates: its keys are at the new owner, and the old one, who is asked first, only says so.
-func TestScan_ReadsAKeyWhoseSlotMigrates(t *testing.T) {
+// hashInCluster is a cluster of two masters, with a hash of n fields, and a client of it.
+func hashInCluster(t *testing.T, key string, n int) (*redistest.Nodes, *Client) {
+	t.Helper()
 	nodes := redistest.Cluster(t, 2)
 	l, err := New(Options{Topology: Cluster, Addresses: nodes.Addrs(), PoolSize: 2, ConnectTimeout: 5 * time.Second,
 		Timeout: 5 * time.Second, BreakerErrors: Unbroken, BreakerPause: time.Second, Identify: RunID})
@@ -21,7 +22,6 @@ func TestScan_ReadsAKeyWhoseSlotMigrates(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	const key, n = "{1001}", 5000
 	var fields []any
 	for i := range n {
 		fields = append(fields, fmt.Sprint("field-", i), i)
@@ -29,6 +29,13 @@ func TestScan_ReadsAKeyWhoseSlotMigrates(t *testing.T) {
 	if err := nodes.Client().HSet(t.Context(), key, fields...).Err(); err != nil {
 		t.Fatal(err)
 	}
+	return nodes, l
+}
+
+// A slot migrates: its keys are at the new owner, and the old one, who is asked first, only says so.
+func TestScan_ReadsAKeyWhoseSlotMigrates(t *testing.T) {
+	const key, n = "{1001}", 5000
+	nodes, l := hashInCluster(t, key, n)
 	slot, to := redistest.Slot("1001"), nodes.Masters[0]
 	if nodes.Owner(slot) == to {
 		to = nodes.Masters[1]
@@ -58,21 +65,8 @@ func TestScan_ReadsAKeyWhoseSlotMigrates(t *testing.T) {
 
 // A slot moves between two pages of a hash: its cursor means nothing on the other server. All that is there is read.
 func TestScan_BeginsAgainWhereAnotherServerAnswers(t *testing.T) {
-	nodes := redistest.Cluster(t, 2)
-	l, err := New(Options{Topology: Cluster, Addresses: nodes.Addrs(), PoolSize: 2, ConnectTimeout: 5 * time.Second,
-		Timeout: 5 * time.Second, BreakerErrors: Unbroken, BreakerPause: time.Second, Identify: RunID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
 	const key, n = "{1001}", 5000
-	var fields []any
-	for i := range n {
-		fields = append(fields, fmt.Sprint("field-", i), i)
-	}
-	if err := nodes.Client().HSet(t.Context(), key, fields...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	nodes, l := hashInCluster(t, key, n)
 	slot := redistest.Slot("1001")
 	for _, endless := range []bool{false, true} {
 		found, begun, moved := map[string]bool{}, 0, 0 // moved: in which scan the slot moved last
