@@ -13,7 +13,8 @@ import (
 type OperationLog struct {
 	mu      sync.Mutex
 	most    int
-	ring    []entry
+	ring    [][]entry                 // in pieces: to copy a ring that grows would hold up every order
+	used    int                       // places of the ring
 	next    int                       // of the ring, when it is full
 	places  map[string]map[string]int // by SKU and serial: where in ring
 	changes int64
@@ -43,6 +44,9 @@ type entry struct {
 
 // defaultLogSize is how many orders a log keeps: a minute and more of 2,000 a second, some 250 bytes each.
 const defaultLogSize = 1 << 17
+
+// pieceSize is how many entries of the ring are made at a time.
+const pieceSize = 256
 
 // newOperationLog returns a log of at most so many orders.
 func newOperationLog(most int) *OperationLog {
@@ -261,8 +265,9 @@ func (j *OperationLog) corrects(sku string, c *change, i *item) {
 func (j *OperationLog) endUnknown() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for i := range j.ring {
-		j.ring[i].unknown = j.ring[i].status == StatusHeld && !j.ring[i].bare
+	for i := range j.used {
+		e := j.at(i)
+		e.unknown = e.status == StatusHeld && !e.bare
 	}
 }
 
@@ -283,10 +288,13 @@ func (j *OperationLog) NoteUnknown(sku, serial string) {
 	}
 }
 
+// at is the entry in a place of the ring. mu is held.
+func (j *OperationLog) at(i int) *entry { return &j.ring[i/pieceSize][i%pieceSize] }
+
 // find returns the entry of a serial, or nil. mu is held.
 func (j *OperationLog) find(sku, serial string) *entry {
 	if i, ok := j.places[sku][serial]; ok {
-		return &j.ring[i]
+		return j.at(i)
 	}
 	return nil
 }
@@ -305,13 +313,16 @@ func (j *OperationLog) openEntry(sku, serial string, now int64) *entry {
 
 // place makes a place for a serial, and drops the oldest entry when there is none. mu is held.
 func (j *OperationLog) place(sku, serial string) *entry {
-	i := len(j.ring)
+	i := j.used
 	if i < j.most {
-		j.ring = append(j.ring, entry{})
+		if i == len(j.ring)*pieceSize {
+			j.ring = append(j.ring, make([]entry, pieceSize))
+		}
+		j.used++
 	} else {
 		i = j.next
 		j.next = (j.next + 1) % j.most
-		j.drop(&j.ring[i])
+		j.drop(j.at(i))
 	}
 	book := j.places[sku]
 	if book == nil {
@@ -319,7 +330,7 @@ func (j *OperationLog) place(sku, serial string) *entry {
 		j.places[sku] = book
 	}
 	book[serial] = i
-	return &j.ring[i]
+	return j.at(i)
 }
 
 // drop forgets an entry whose place is needed. mu is held.
@@ -336,7 +347,7 @@ func (j *OperationLog) entriesOf(sku string, choose func(*entry) bool) (all []en
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, i := range j.places[sku] {
-		if e := &j.ring[i]; choose(e) {
+		if e := j.at(i); choose(e) {
 			all = append(all, *e)
 		}
 	}

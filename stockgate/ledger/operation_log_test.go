@@ -79,8 +79,8 @@ func TestOperationLog_JournalForgetsTheOldestAndSaysSo(t *testing.T) {
 		[]Code{Held, SoldOut},
 	)
 	testkit.Want(t, "notes", fmt.Sprint(notes(j)), "map[3:H 4:H]")
-	testkit.Want(t, "since now", j.reachesBack(j.ring[0].made), false)
-	testkit.Want(t, "since later", j.reachesBack(j.ring[0].made+clocksDiffer+1), true)
+	testkit.Want(t, "since now", j.reachesBack(j.at(0).made), false)
+	testkit.Want(t, "since later", j.reachesBack(j.at(0).made+clocksDiffer+1), true)
 	testkit.Want(t, "SKUs", len(j.places), 2)
 }
 
@@ -88,8 +88,8 @@ func TestOperationLog_OmitsRejections(t *testing.T) {
 	j := newOperationLog(3)
 	items, codes := []Item{{Serial: "a", User: "", Quantity: 1}}, []Code{SoldOut}
 	n := testing.AllocsPerRun(100, func() { j.Reserved("1001", Answer{Epoch: 1}, 9, items, codes) })
-	if n != 0 || len(j.ring) != 0 {
-		t.Errorf("%v allocations, %d entries", n, len(j.ring))
+	if n != 0 || j.used != 0 {
+		t.Errorf("%v allocations, %d entries", n, j.used)
 	}
 }
 

@@ -38,9 +38,9 @@ const (
 	refreshInterval = int64(2 * time.Millisecond)
 
 	// A look-up costs several times a rejection from memory, so that a crowd is looked up in part.
-	lookupSize     = 64                           // orders in one call
-	userLookups    = 4                            // of them, those of users without a key
-	lookupInterval = int64(20 * time.Millisecond) // for which an order waits at most until its call begins
+	lookupSize     = 16                          // orders in one call
+	userLookups    = 2                           // of them, those of users without a key
+	lookupInterval = int64(5 * time.Millisecond) // for which an order waits at most until its call begins
 	stateSize      = 512
 	stateInterval  = int64(10 * time.Millisecond)
 	searchInterval = 10 * stateInterval // a search asks all ledgers: it takes no call from those who name the SKU
