@@ -29,17 +29,15 @@ type entry struct {
 	sku      string
 	item     Item
 	status   Status
-	bare     bool  // another instance has it: its user and quantity are not known
-	adopted  bool  // the shop's own word: it outweighs what the ledger says
-	unknown  bool  // forwarded, and its outcome is unknown
-	deadline int64 // Unix ms, of a hold
-	epoch    int64 // of the ledger that it was made in
-	// The version by which the ledger has what was done to it last; Ver is maxNumber while it has not said so.
-	done   StockVersion
-	made   int64 // Unix ms
-	change int64 // rises with each change of the log
-
-	changed int64 // Unix ms, when this instance did something to it last
+	bare     bool    // another instance has it: its user and quantity are not known
+	adopted  bool    // the shop's own word: it outweighs what the ledger says
+	unknown  bool    // forwarded, and its outcome is unknown
+	deadline int64   // Unix ms, of a hold
+	epoch    int64   // of the ledger that it was made in
+	done     version // by which the ledger has what was done to it last; ver is MaxNumber while it has not said so
+	made     int64   // Unix ms
+	change   int64   // rises with each change of the log
+	changed  int64   // Unix ms, when this instance did something to it last
 }
 
 // defaultLogSize is how many orders a log keeps: a minute and more of 2,000 a second, some 250 bytes each.
@@ -111,7 +109,7 @@ func (j *OperationLog) Corrects(sku string, a Answer, untold bool, op Op, items 
 				said = WasSold
 			}
 		}
-		c.Items = append(c.Items, item{Serial: []byte(it.Serial), Answer: int8(said)})
+		c.Items = append(c.Items, item{Serial: anyBytes(it.Serial), Answer: int8(said)})
 	}
 	_ = j.record(&c)
 }
@@ -139,7 +137,7 @@ func (j *OperationLog) Broken() error {
 
 func newChange(kind changeKind, sku string, a Answer) change {
 	return change{
-		Kind: kind, SKU: []byte(sku), Made: time.Now().UnixMilli(),
+		Kind: kind, SKU: anyBytes(sku), Made: time.Now().UnixMilli(),
 		Epoch: a.Epoch, Ver: a.Ver, Sale: a.Sale, Call: a.Call,
 	}
 }
@@ -180,7 +178,7 @@ func (j *OperationLog) replay(c *change) (placed int) {
 }
 
 func itemOf(it Item) item {
-	return item{Serial: []byte(it.Serial), User: []byte(it.User), Quantity: it.Quantity, Cart: it.Cart}
+	return item{Serial: anyBytes(it.Serial), User: anyBytes(it.User), Quantity: it.Quantity, Cart: it.Cart}
 }
 
 func (i *item) order() Item {
@@ -202,7 +200,7 @@ func (j *OperationLog) intends(sku string, c *change, it Item) {
 	if e.intend(c.Op, it); e.status == was && c.Op != Adopt {
 		return // it stays as it was done before, and when
 	}
-	e.done, e.changed = StockVersion{Epoch: c.Epoch, Ver: MaxNumber}, c.Made
+	e.done, e.changed = version{c.Epoch, MaxNumber}, c.Made
 	j.changes++
 	e.change = j.changes
 }
@@ -225,8 +223,8 @@ func (e *entry) intend(op Op, it Item) {
 // corrects notes what the ledger says of one order. Answers overtake each other: one of an older version than that of
 // what was done last tells nothing of it.
 func (j *OperationLog) corrects(sku string, c *change, i *item) {
-	e, done, at := j.find(sku, string(i.Serial)), Done(i.Answer), StockVersion{Epoch: c.Epoch, Ver: c.Ver}
-	if e == nil || e.done.Ver != MaxNumber && at.Older(e.done) {
+	e, done, at := j.find(sku, string(i.Serial)), Done(i.Answer), version{c.Epoch, c.Ver}
+	if e == nil || e.done.ver != MaxNumber && at.older(e.done) {
 		return
 	}
 	was := e.status

@@ -193,7 +193,14 @@ func (h StockVersion) At(now int64) State {
 
 // Older reports whether h is older than other.
 func (h StockVersion) Older(other StockVersion) bool {
-	return h.Epoch < other.Epoch || h.Epoch == other.Epoch && h.Ver < other.Ver
+	return version{h.Epoch, h.Ver}.older(version{other.Epoch, other.Ver})
+}
+
+// version is one of a ledger.
+type version struct{ epoch, ver int64 }
+
+func (v version) older(w version) bool {
+	return v.epoch < w.epoch || v.epoch == w.epoch && v.ver < w.ver
 }
 
 // Opening is what a ledger begins with.

@@ -115,8 +115,8 @@ func (q *ledgerQuestion) answer() (v reading) {
 	}
 	v.values, v.state, v.sale = q.values.Val(), stateOf(state), n[2]
 	run, _ := said[1].(string)
-	c, has := &q.claim, StockVersion{Epoch: n[0], Ver: n[1]}
-	older := has.Older(StockVersion{Epoch: c.Epoch, Ver: c.Ver})
+	c := &q.claim
+	older := version{n[0], n[1]}.older(version{c.Epoch, c.Ver})
 	if c.Lost != "" || older || v.sale < c.Sale || q.server != "" && run != "" && run != q.server {
 		v.state = Verifying
 	}

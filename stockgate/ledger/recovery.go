@@ -214,7 +214,8 @@ func (r *Recovery) PutBack(ctx context.Context, sku string, now, keep, epoch int
 	all := make([]entry, len(orders))
 	for i, o := range orders {
 		o.Cart = AnyCart
-		all[i] = entry{item: o.Item, status: o.Status, deadline: o.Due, epoch: epoch, done: o.Done}
+		all[i] = entry{item: o.Item, status: o.Status, deadline: o.Due, epoch: epoch,
+			done: version{o.Done.Epoch, o.Done.Ver}}
 	}
 	_, err := r.tell(ctx, sku, now, keep, progress{}, all)
 	return err
@@ -252,12 +253,12 @@ func columns(all []entry) (args []any) {
 		func(e *entry) any { return e.word() },
 		func(e *entry) any { return e.deadline },
 		func(e *entry) any { return e.epoch },
-		func(e *entry) any { return e.done.Epoch },
+		func(e *entry) any { return e.done.epoch },
 		func(e *entry) any {
-			if e.done.Ver == MaxNumber {
+			if e.done.ver == MaxNumber {
 				return 0 // the caller has got an error, and asks again
 			}
-			return e.done.Ver
+			return e.done.ver
 		},
 	} {
 		for i := range all {

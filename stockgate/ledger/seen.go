@@ -212,7 +212,7 @@ func (t *Seen) records() (all []seenRecord) {
 	defer t.mu.RUnlock()
 	for sku, one := range t.all {
 		one.mu.Lock()
-		all = append(all, seenRecord{[]byte(sku), one.epoch, one.ver, one.sale, one.answered})
+		all = append(all, seenRecord{anyBytes(sku), one.epoch, one.ver, one.sale, one.answered})
 		one.mu.Unlock()
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ const (
 // change is one line of a journal: what OperationLog was told.
 type change struct {
 	Kind     changeKind `json:"k"`
-	SKU      []byte     `json:"s,omitempty"`
+	SKU      anyBytes   `json:"s,omitempty"`
 	Made     int64      `json:"t,omitempty"` // Unix ms
 	Epoch    int64      `json:"e,omitempty"`
 	Ver      int64      `json:"v,omitempty"` // of the answer
@@ -77,11 +78,26 @@ const (
 
 // item is an order of a change, and what the ledger answered.
 type item struct {
-	Serial   []byte `json:"s"`
-	User     []byte `json:"u,omitempty"`
-	Quantity int64  `json:"q,omitempty"`
-	Cart     string `json:"c,omitempty"`
-	Answer   int8   `json:"a,omitempty"`
+	Serial   anyBytes `json:"s"`
+	User     anyBytes `json:"u,omitempty"`
+	Quantity int64    `json:"q,omitempty"`
+	Cart     string   `json:"c,omitempty"`
+	Answer   int8     `json:"a,omitempty"`
+}
+
+// anyBytes is a string that need not be UTF-8, which a string of JSON is: it is written as base64.
+type anyBytes string
+
+// MarshalText implements encoding.TextMarshaler.
+func (s anyBytes) MarshalText() ([]byte, error) {
+	return base64.StdEncoding.AppendEncode(nil, []byte(s)), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *anyBytes) UnmarshalText(text []byte) error {
+	raw, err := base64.StdEncoding.AppendDecode(nil, text)
+	*s = anyBytes(raw)
+	return err
 }
 
 // begin is what a process or a segment begins with.
@@ -96,11 +112,11 @@ type begin struct {
 
 // seenRecord is what an instance has seen of one ledger.
 type seenRecord struct {
-	SKU      []byte `json:"s"`
-	Epoch    int64  `json:"e"`
-	Ver      int64  `json:"v"`
-	Sale     int64  `json:"l,omitempty"`
-	Answered int64  `json:"c,omitempty"`
+	SKU      anyBytes `json:"s"`
+	Epoch    int64    `json:"e"`
+	Ver      int64    `json:"v"`
+	Sale     int64    `json:"l,omitempty"`
+	Answered int64    `json:"c,omitempty"`
 }
 
 // openStateDir opens the first journal of dir that no process has, or a new one, and puts into seen and log what it

@@ -125,6 +125,9 @@ func (e *env) sluice(ctx context.Context, settings string) (*peer, error) {
 		return nil, err
 	}
 	p.ops = front[1]
+	if err := p.Listens(ctx, p.ops); err != nil { // it opens behind that for clients
+		return nil, err
+	}
 	p.allowed, err = foretold(e.binary, path)
 	return p, err
 }
