@@ -73,6 +73,9 @@ window.max = 3`,
 	{`[server]
 mode = "observe"`,
 		`:2: server.mode: unknown key in [server]; mode belongs above the first [table] of the file`},
+	{`[log]
+queue = true`,
+		`:2: log.queue: unknown key in [log]; queue is a table of its own, [queue]; here may stand level`},
 	{`[stock.layout]
 key = "stock:$sku"
 server.trusted_proxies = ["127.0.0.1/32"]`,

@@ -22,7 +22,12 @@ func unknown(kind, name string, known []string) string {
 func unknownIn(table, kind, name string, known []string) string {
 	top := reflect.TypeFor[Config]()
 	for i := range top.NumField() {
-		if table != "" && top.Field(i).Tag.Get("toml") == name {
+		switch field := top.Field(i); {
+		case table == "" || field.Tag.Get("toml") != name:
+		case kind == "key" && field.Type.Kind() == reflect.Struct:
+			return fmt.Sprintf("unknown key in [%s]; %s is a table of its own, [%s]; here may stand %s",
+				WithoutIndexes(table), name, name, strings.Join(known, ", "))
+		default:
 			return fmt.Sprintf("unknown %s in [%s]; %s belongs above the first [table] of the file", kind,
 				WithoutIndexes(table), name)
 		}
