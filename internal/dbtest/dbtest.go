@@ -1,6 +1,7 @@
 // Package dbtest runs a real PostgreSQL or MariaDB for tests.
 //
-// Each server has a folder and a loopback port of its own, makes every commit durable, and ends with the test.
+// Each server has a folder and a loopback port of its own, makes every commit durable, and ends with the test, or with
+// the tests of the process where these share it.
 package dbtest
 
 import (
@@ -209,16 +210,22 @@ func (s *Server) run() {
 
 // answers reports whether the server accepts a user.
 func (s *Server) answers() bool {
+	db := s.open(s.t)
+	defer db.Close()
+	return db.PingContext(context.Background()) == nil
+}
+
+func (s *Server) open(t testing.TB) *sql.DB {
+	t.Helper()
 	driver, source := "pgx", s.URL
 	if name, ok := strings.CutPrefix(s.URL, "mysql://sluice@"+s.address+"/"); ok {
 		driver, source = "mysql", "sluice@tcp("+s.address+")/"+name
 	}
 	db, err := sql.Open(driver, source)
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	defer db.Close()
-	return db.PingContext(context.Background()) == nil
+	return db
 }
 
 // Kill ends the server as a power failure would. A second call does nothing.

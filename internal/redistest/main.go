@@ -3,7 +3,6 @@ package redistest
 import (
 	"context"
 	"os"
-	"testing"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
@@ -15,7 +14,7 @@ type quietly struct{}
 func (quietly) Printf(context.Context, string, ...any) {}
 
 // Main is the TestMain of packages that talk to Redis: no goroutine may be left behind.
-func Main(m *testing.M) {
+func Main(m goleak.TestingM) {
 	redis.SetLogger(quietly{})
 	goleak.VerifyTestMain(m,
 		goleak.Cleanup(os.Exit),

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	case "worker":
 		runWorker()
 	default:
-		redistest.Main(m)
+		redistest.Main(dbtest.Main(m))
 	}
 }
 
@@ -129,7 +129,7 @@ type jobSite struct {
 
 func newJobSite(t *testing.T) *jobSite {
 	t.Helper()
-	s := &jobSite{T: t, url: dbtest.Postgres(t).URL, redis: redistest.Start(t)}
+	s := &jobSite{T: t, url: dbtest.InPostgres(t), redis: redistest.Start(t)}
 	var err1, err2, err3, err4 error
 	s.pool, err1 = openJobs(s.url, "")
 	s.store, err2 = openStore(s.url)

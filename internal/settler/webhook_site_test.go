@@ -187,7 +187,7 @@ func sqlite(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(),
 // eachDatabase runs f with SQLite, and where dbtest runs servers with PostgreSQL.
 func eachDatabase(t *testing.T, f func(*site)) {
 	t.Run("sqlite", func(t *testing.T) { f(newSite(t, sqlite(t))) })
-	t.Run("postgres", func(t *testing.T) { f(newSite(t, dbtest.Postgres(t).URL)) })
+	t.Run("postgres", func(t *testing.T) { f(newSite(t, dbtest.InPostgres(t))) })
 }
 
 func (s *site) need(err error) {

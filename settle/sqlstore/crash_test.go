@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 		runChild()
 		return
 	}
-	redistest.Main(m)
+	redistest.Main(dbtest.Main(m))
 }
 
 // runChild settles until the process is killed, or its parent is gone.

@@ -38,7 +38,8 @@ func TestStore_TellsWhatKeepsASettlerFromWorking(t *testing.T) {
 func lacksRights(t *testing.T, store *sqlstore.Store, url string) {
 	grants := []string{"CREATE ROLE reader LOGIN", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader"}
 	if strings.HasPrefix(url, "mysql") {
-		grants = []string{"CREATE USER reader@'127.0.0.1'", "GRANT SELECT ON sluice.* TO reader@'127.0.0.1'"}
+		database := url[strings.LastIndexByte(url, '/')+1:]
+		grants = []string{"CREATE USER reader@'127.0.0.1'", "GRANT SELECT ON " + database + ".* TO reader@'127.0.0.1'"}
 	}
 	for _, grant := range grants {
 		if err := store.Exec(t.Context(), grant); err != nil {

@@ -156,7 +156,7 @@ func TestMove_CrashAtEachStepLosesNothing(t *testing.T) {
 		})
 	}
 	t.Run("postgres to mariadb", func(t *testing.T) {
-		movesAndBack(newHomes(t, dbtest.Postgres(t).URL, dbtest.MariaDB(t).URL),
+		movesAndBack(newHomes(t, dbtest.InPostgres(t), dbtest.InMariaDB(t)),
 			func(_, two *crashing) { two.afterSettle = true })
 	})
 }

@@ -141,9 +141,9 @@ func (s *site) left(sku string) int64 {
 	return must(s.store.Left(s.Context(), sku))(s.T)
 }
 
-// everyDatabase gives f a fresh database of each kind, one server after another. make test uses SQLite alone.
+// everyDatabase gives f an empty database of each kind, one after another. make test uses SQLite alone.
 func everyDatabase(t *testing.T, f func(t *testing.T, url string)) {
 	t.Run("sqlite", func(t *testing.T) { f(t, "sqlite:"+filepath.Join(t.TempDir(), "settle.db")) })
-	t.Run("postgres", func(t *testing.T) { f(t, dbtest.Postgres(t).URL) })
-	t.Run("mariadb", func(t *testing.T) { f(t, dbtest.MariaDB(t).URL) })
+	t.Run("postgres", func(t *testing.T) { f(t, dbtest.InPostgres(t)) })
+	t.Run("mariadb", func(t *testing.T) { f(t, dbtest.InMariaDB(t)) })
 }
