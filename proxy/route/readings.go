@@ -1,10 +1,6 @@
 package route
 
-import (
-	"math/bits"
-
-	"sluice/internal/octets"
-)
+import "math/bits"
 
 // readings are all ways to split the beginning of a path, followed at once. Each set has bit n where some reading has
 // matched the first n segments of a pattern.
@@ -85,9 +81,10 @@ func (r *readings) stepAffixed(e *entry, start uint64, piece []byte) {
 	for set := e.affixed; set != 0; set &= set - 1 {
 		i := bits.TrailingZeros64(set)
 		s := &e.segments[i]
-		begins := start>>i&1 != 0 && (odd || len(piece) >= len(s.prefix) && octets.EqualFold(piece[:len(s.prefix)], s.prefix))
-		ends := odd || len(piece) >= len(s.suffix) && octets.EqualFold(piece[len(piece)-len(s.suffix):], s.suffix)
-		if ends && (r.extended>>i&2 != 0 || begins && (odd || len(piece) > len(s.prefix)+len(s.suffix))) {
+		behind, prefixed := cutPrefix(piece, s.prefix)
+		begins := start>>i&1 != 0 && (odd || prefixed)
+		ends := odd || hasSuffix(piece, s.suffix)
+		if ends && (r.extended>>i&2 != 0 || begins && (odd || len(behind) > len(s.suffix))) {
 			r.complete |= 2 << i
 		}
 		if begins {

@@ -108,7 +108,10 @@ func TestTable_LiteralsBesideANameAreFoundInEveryReading(t *testing.T) {
 		"/item-a%2fb/buy":        item,
 		"/item-%2fb/buy":         item,
 		"/./item-7/buy":          item,
+		"/%C4%B1tem-7/buy":       item, // ı, which equalsIgnoreCase of Java takes for i
+		"/buy/1.htmL":            order,
 		// These are none in any reading.
+		"/buy/%C4%B1":     "/",
 		"/buy/1.HTM":      "/",
 		"/buy/.html/":     "/",
 		"/Buy/1.html/x":   "/",
@@ -126,6 +129,26 @@ func TestTable_LiteralsBesideANameAreFoundInEveryReading(t *testing.T) {
 	}
 	for path, want := range map[string]string{"/buy/1.html": "", "/buy/%31.html": "", "/item-7/buy": ""} {
 		if pattern, _, cause := match(table, "POST "+path); cause != 0 || pattern == "/" {
+			t.Errorf("%s: %q %v, want %q", path, pattern, cause, want)
+		}
+	}
+}
+
+// toLowerCase of JavaScript makes a k of the Kelvin sign, and equalsIgnoreCase of Java an s of the long s.
+func TestTable_LettersOfOtherCaseNeedNotBeASCII(t *testing.T) {
+	const order = "POST /seckill/{sku}/buy"
+	table := tableOf(t, "!"+order, "/")
+	for path, want := range map[string]string{
+		"/sec%E2%84%AAill/1/buy":       order,
+		"/%C5%BFeckill/1/buy":          order,
+		"/seck%C4%B0ll/1/buy":          order,
+		"/%C5%BFec%E2%84%AAill/1/buy/": order,
+		"/sec%E2%84%ABill/1/buy":       "/",
+		"/seckill/1/bu%E2%84":          "/",
+		"/seckıll/1/buyer":             "/",
+	} {
+		pattern, _, cause := match(table, "POST "+path)
+		if (cause == reject.PathNotCanonical) != (want == order) || want == "/" && pattern != "/" {
 			t.Errorf("%s: %q %v, want %q", path, pattern, cause, want)
 		}
 	}
