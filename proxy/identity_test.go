@@ -75,6 +75,8 @@ func TestIdentity_WhoNamesNoUserIsUnidentified(t *testing.T) {
 	for _, c := range []struct{ user, headers, body, want string }{
 		{"$cookie_uid", "Cookie: a=b\r\n", "", "unidentified user missing: $cookie_uid"},
 		{"$cookie_uid", "Cookie: uid=\r\n", "", "unidentified user missing: $cookie_uid"},
+		{"$cookie_uid", "Cookie: uid=7%20\r\n", "", "ambiguous value is invalid: $cookie_uid"},
+		{"$cookie_uid", "Cookie: uid=7%FE\r\n", "", "bad_request user invalid: $cookie_uid"},
 		{"$http_x_user", "", "", "unidentified user missing: $http_x_user"},
 		{"$form_uid", form, "a=1", "unidentified user missing: $form_uid"},
 		{"$json_uid", json, `{"a":1}`, "unidentified user missing: $json_uid"},

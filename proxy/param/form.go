@@ -22,15 +22,23 @@ func (s *Source) pair(list []byte, p *Part) ([]byte, Fault) {
 	return s.text(raw, true, p)
 }
 
-// pairs are those that bear the name; split reports that one stands next to ";".
+// pairs are those that bear the name; split reports that one stands next to ";". A "?" that begins the list is a part of
+// the first name, or URLSearchParams has dropped it.
 func (s *Source) pairs(list []byte, want string) (m match, split bool) {
-	for before := byte('&'); len(list) > 0; {
+	asked := len(list) > 0 && list[0] == '?'
+	for before := byte('&'); len(list) > 0; asked = false {
 		field, rest, after := list, []byte(nil), byte('&')
 		if i := bytes.IndexAny(list, "&;"); i >= 0 {
 			field, rest, after = list[:i], list[i+1:], list[i]
 		}
 		name, raw := octets.Cut(field, '=')
-		if m.add(ofName(s.name(name, true), want), raw) && (before == ';' || after == ';') {
+		spelling := ofName(s.name(name, true), want)
+		if asked && spelling == Another {
+			if spelling = ofName(s.name(name[1:], true), want); spelling != Another {
+				spelling = max(spelling, Folded)
+			}
+		}
+		if m.add(spelling, raw) && (before == ';' || after == ';') {
 			split = true
 		}
 		list, before = rest, after

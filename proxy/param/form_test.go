@@ -28,6 +28,12 @@ func TestQueryAndForm_AreReadInOneWayOrAmbiguous(t *testing.T) {
 		"sku=7&+sku=8":             "ambiguous duplicate_key sku",
 		"sku=7&+sku=7":             "7",
 		"+sku=7":                   "7",
+		"?sku=7":                   "7", // URLSearchParams
+		"?sku=7&sku=8":             "ambiguous duplicate_key sku",
+		"?+sku=7&sku=7":            "7",
+		"sku=7&?sku=8":             "7",
+		"%3Fsku=8&sku=7":           "7",
+		"?":                        "missing",
 		"sku=7&sku=7":              "ambiguous duplicate_key sku", // a list of two to some readers
 		"sku=7&skus[]=8&x[sku]=9":  "7",
 		"SKU=7":                    "missing",
@@ -193,6 +199,7 @@ func TestVariable_OtherValueInTheOtherPlaceIsAmbiguous(t *testing.T) {
 		{"$arg_sku", "sku=1", jsonType, `{"SKU":"2"}`, inQuery},
 		{"$arg_sku", "sku=1", jsonType, `{"sku":["1"]}`, inQuery},
 		{"$arg_sku", "sku=1", jsonType, `{"sku":null}`, inQuery},
+		{"$form_sku", "?sku=2", formType, "sku=1", "ambiguous places_differ $form_sku"},
 		{"$arg_sku", "sku=1", jsonType, `{"sku":1,"sku":2}`, "ambiguous duplicate_key sku"},
 		{"$arg_sku", "sku=1", jsonType, `[{"sku":2}]`, "1"},
 		{"$arg_sku", "sku=1", jsonType, `2`, "1"},

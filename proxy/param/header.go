@@ -74,9 +74,12 @@ func (s *Source) cookieSpelling(key []byte, name string) Spelling {
 	return spelling
 }
 
-// hasOddCookieByte reports a byte that no cookie may have (RFC 6265, section 4.1.1). Some servers end the value there,
-// others undo the escapes of quoted strings.
-func hasOddCookieByte(v []byte) bool { return bytes.ContainsAny(v, " \t\",\\") }
+// isOddCookie reports a byte that no cookie may have (RFC 6265, section 4.1.1): some servers end the value there, others
+// undo the escapes of quoted strings. It also reports an escaped space at an end, which shops trim.
+func isOddCookie(v []byte) bool {
+	const space = "%20"
+	return bytes.ContainsAny(v, " \t\",\\") || bytes.HasPrefix(v, []byte(space)) || bytes.HasSuffix(v, []byte(space))
+}
 
 // plainCookie is a cookie's value decoded, since one session would otherwise have as many keys as spellings. A space
 // becomes "+": some servers decode "+" to a space and others do not, so all spellings of either count as one.

@@ -34,6 +34,8 @@ func TestCookie_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		"sku=a=b":                     "a=b",
 		"sku=%35":                     "5",
 		"sku=a%20b":                   "a+b",
+		"sku=a%20%20":                 "ambiguous value_invalid $cookie_sku",
+		"sku=%20a":                    "ambiguous value_invalid $cookie_sku",
 		"sku=a+b":                     "a+b",
 		"sku=5%":                      "5%",
 		"%73ku=5":                     "5", // as some readers have it

@@ -32,10 +32,10 @@ func ValidSKU(b []byte) bool {
 	return true
 }
 
-// ValidUser reports whether a request may name this user: 1 to maxUser bytes without control characters, and with
-// nothing at its ends that shops trim.
+// ValidUser reports whether a request may name this user: 1 to maxUser bytes of UTF-8 without control characters, and
+// with nothing at its ends that shops trim.
 func ValidUser(b []byte) bool {
-	if len(b) == 0 || len(b) > maxUser || trimmed(b) {
+	if len(b) == 0 || len(b) > maxUser || !utf8.Valid(b) || trimmed(b) {
 		return false
 	}
 	for _, c := range b {

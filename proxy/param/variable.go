@@ -302,7 +302,7 @@ func (p *Part) required(s *Source) ([]byte, Fault) {
 	switch p.kind {
 	case Cookie:
 		value, fault := s.Cookie(p.name)
-		if fault.Reason == reject.Admitted && hasOddCookieByte(value) {
+		if fault.Reason == reject.Admitted && isOddCookie(value) {
 			fault = ambiguous(reject.ValueInvalid, p.text)
 		}
 		if fault.Reason != reject.Admitted {
