@@ -123,7 +123,7 @@ func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 	e := addEntry(g.table, g.now, sku)
 	g.poller.publishReading(g.now, e, reading(10))
 	check(t, m.Set(t.Context(), "1001", 0))
-	must[int64](t)(m.Add(t.Context(), "1001", n))
+	testkit.Must[int64](t)(m.Add(t.Context(), "1001", n))
 	g.now += int64(900 * time.Millisecond)
 	var let, rejected atomic.Int64
 	var all sync.WaitGroup
@@ -261,7 +261,7 @@ func TestPoller_UnconfirmedReadingIsLeftWhenNoRequestAsks(t *testing.T) {
 	e := addEntry(g.table, g.now, sku)
 	g.poller.publishReading(g.now, e, reading(10))
 	check(t, m.Set(t.Context(), "1001", 0))
-	must[int64](t)(m.Add(t.Context(), "1001", -3))
+	testkit.Must[int64](t)(m.Add(t.Context(), "1001", -3))
 	g.now += int64(2 * time.Second)
 	if got := g.Enter(g.now, sku, nil); got != reject.StockError {
 		t.Fatalf("it was not read: %v", got)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
@@ -48,7 +49,7 @@ func TestDipped_WhoWaitsForASecondReadingBelowZeroHearsWhatItSays(t *testing.T) 
 					t.Fatal(got)
 				}
 				src.away.Store(true)
-				must[int64](t)(src.Add(t.Context(), "1001", -13))
+				testkit.Must[int64](t)(src.Add(t.Context(), "1001", -13))
 				ask := func(d time.Duration) { // there is always a request, or it would be forgotten
 					for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 						g.Closed(o.Now(), sku)

@@ -129,7 +129,7 @@ func TestFault_ListShowsFaultyKeysAndSkipsForeignOnes(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layout.Options{Type: layout.Counter, Key: "stock:$sku:v1"})
 	setUp(t, server, "SET stock:a:v1 5", "SET stock:b:v1 x", "SET stock:c:v2 5", "SET stock::v1 5")
-	rows := must[[]Stock](t)(s.List(t.Context(), 10))
+	rows := testkit.Must[[]Stock](t)(s.List(t.Context(), 10))
 	if len(rows) != 2 || rows[0].SKU != "a" || rows[0].Left != 5 || rows[1].SKU != "b" || rows[1].Fault == nil {
 		t.Fatalf("list %+v", rows)
 	}

@@ -66,10 +66,10 @@ func TestGate_LastUnitClosesAndRestockReopens(t *testing.T) {
 		if got := g.Enter(o.Now(), sku, nil); got != reject.Admitted {
 			t.Fatalf("enter with one left: %v", got)
 		}
-		must[int64](t)(s.Add(t.Context(), "1001", -1))
+		testkit.Must[int64](t)(s.Add(t.Context(), "1001", -1))
 		g.Leave(sku)
 		testkit.Eventually(t, "closed", func() bool { return g.Closed(o.Now(), sku) == reject.SoldOut })
-		must[int64](t)(s.Add(t.Context(), "1001", 1))
+		testkit.Must[int64](t)(s.Add(t.Context(), "1001", 1))
 		testkit.Eventually(t, "open again", func() bool { return g.Closed(o.Now(), sku) == reject.Admitted })
 		if got := g.Enter(o.Now(), sku, nil); got != reject.Admitted {
 			t.Fatalf("enter after restock: %v", got)

@@ -79,16 +79,6 @@ func open(t testing.TB, o Options, src Source) *Gate {
 	return g
 }
 
-func must[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/layout"
 )
 
@@ -35,7 +36,7 @@ func TestRedisUncached_AgainSaysWhatReadSays(t *testing.T) {
 		check(t, s.Set(t.Context(), "1001", 5))
 		check(t, s.Set(t.Context(), "1002", 0))
 		check(t, s.Set(t.Context(), "1003", 0))
-		must[int64](t)(s.Add(t.Context(), "1003", -7))
+		testkit.Must[int64](t)(s.Add(t.Context(), "1003", -7))
 		out := alike(t, s, "1003", "none", "1001", "1002")
 		if out[0].Left != -7 || out[1].Exists || out[2].Left != 5 || !out[3].Exists || out[3].Left != 0 {
 			t.Errorf("read %+v", out)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
@@ -213,7 +214,7 @@ func TestShapes_ListOfStockFindsPartsOfSKUs(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layout.Options{Type: layout.Counter, Key: "{$sku_1}:{$sku_2}:stock"})
 	setUp(t, server, "SET {7}:{88}:stock 5", "SET {7}:{88}:uids 5")
-	rows := must[[]Stock](t)(s.List(t.Context(), 10))
+	rows := testkit.Must[[]Stock](t)(s.List(t.Context(), 10))
 	if len(rows) != 1 || rows[0].SKU != "7:88" || rows[0].Left != 5 {
 		t.Fatalf("list %+v", rows)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/layout"
 )
 
@@ -54,7 +55,7 @@ func TestSharedHash_OperatorsWriteAndListOneSKU(t *testing.T) {
 	s := dial(t, server, sharedHash())
 	check(t, s.Set(t.Context(), "1001", 5))
 	check(t, s.Set(t.Context(), "1002", 7))
-	if left := must[int64](t)(s.Add(t.Context(), "1002", 3)); left != 10 {
+	if left := testkit.Must[int64](t)(s.Add(t.Context(), "1002", 3)); left != 10 {
 		t.Errorf("%d left, want 10", left)
 	}
 	if _, err := s.Add(t.Context(), "1003", 3); !errors.Is(err, ErrUnknownSKU) {
@@ -63,7 +64,7 @@ func TestSharedHash_OperatorsWriteAndListOneSKU(t *testing.T) {
 	if err := s.Set(t.Context(), "1001_sold", 3); !errors.Is(err, layout.ErrNotWritable) {
 		t.Errorf("set what is sold of another SKU: %v", err)
 	}
-	all := must[[]Stock](t)(s.List(t.Context(), 10))
+	all := testkit.Must[[]Stock](t)(s.List(t.Context(), 10))
 	if len(all) != 2 || all[0].SKU != "1001" || all[0].Left != 5 || all[1].SKU != "1002" || all[1].Left != 10 {
 		t.Errorf("listed %+v", all)
 	}

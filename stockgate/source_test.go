@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"sluice/internal/testkit"
 	"sluice/stockgate/layout"
 )
 
@@ -64,7 +65,7 @@ func TestStockgate_AddReturnsWhatIsLeft(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *Redis) {
 		check(t, s.Set(t.Context(), "1001", 1<<53))
 		for _, step := range []struct{ delta, left int64 }{{1, 1<<53 + 1}, {-1 << 53, 1}, {-3, -2}} {
-			if left := must[int64](t)(s.Add(t.Context(), "1001", step.delta)); left != step.left {
+			if left := testkit.Must[int64](t)(s.Add(t.Context(), "1001", step.delta)); left != step.left {
 				t.Fatalf("add %d: left %d, want %d", step.delta, left, step.left)
 			}
 			if r := readOne(t, s, "1001"); r.Left != step.left {
@@ -111,7 +112,7 @@ func TestStockgate_ListIsSortedAndBounded(t *testing.T) {
 			check(t, s.Set(t.Context(), sku, int64(len(sku))))
 		}
 		var got []string
-		for _, row := range must[[]Stock](t)(s.List(t.Context(), 10)) {
+		for _, row := range testkit.Must[[]Stock](t)(s.List(t.Context(), 10)) {
 			got = append(got, row.SKU)
 			if row.Left != int64(len(row.SKU)) {
 				t.Errorf("%q: left %d", row.SKU, row.Left)
@@ -121,7 +122,7 @@ func TestStockgate_ListIsSortedAndBounded(t *testing.T) {
 			t.Fatalf("list %q, want %q", got, want)
 		}
 		for limit, want := range []int{0, 1, 2, 3, 3} {
-			if rows := must[[]Stock](t)(s.List(t.Context(), limit)); len(rows) != want {
+			if rows := testkit.Must[[]Stock](t)(s.List(t.Context(), limit)); len(rows) != want {
 				t.Fatalf("limit %d: %d rows, want %d", limit, len(rows), want)
 			}
 		}

@@ -109,28 +109,18 @@ func join(t *testing.T, address, name string) *told {
 	return to
 }
 
-func must[T any](t *testing.T) func(v T, err error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 func TestFleet_AChangeReachesAllAndLateStarters(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
-	first := must[Change](t)(a.Put(t.Context(), "key mode", "observe", time.Hour, 0))
-	must[Change](t)(b.Put(t.Context(), "key limits.window.max", "5", time.Hour, 0))
+	first := testkit.Must[Change](t)(a.Put(t.Context(), "key mode", "observe", time.Hour, 0))
+	testkit.Must[Change](t)(b.Put(t.Context(), "key limits.window.max", "5", time.Hour, 0))
 	c := join(t, server.Addr, "c")
 	want := []string{"key mode=observe", "key limits.window.max=5"}
 	for _, one := range []*told{a, b, c} {
 		testkit.Eventually(t, "it knows both", func() bool { return slices.Equal(one.names(), want) })
 	}
-	again := must[Change](t)(b.Put(t.Context(), "key mode", "enforce", time.Hour, 0))
+	again := testkit.Must[Change](t)(b.Put(t.Context(), "key mode", "enforce", time.Hour, 0))
 	if err := a.Remove(t.Context(), "key mode", first.Number); !errors.Is(err, ErrReplaced) {
 		t.Errorf("%v: a change was removed that another one has taken the place of", err)
 	}
@@ -148,7 +138,7 @@ func TestFleet_KnownChangesOutliveRedisAndItsData(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
-	must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, time.Hour))
+	testkit.Must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, time.Hour))
 	want := []string{"sku 1001=paused"}
 	testkit.Eventually(t, "both know it", func() bool {
 		return slices.Equal(a.names(), want) && slices.Equal(b.names(),
@@ -173,7 +163,7 @@ func TestFleet_ChangesHoldWhileAnotherInstancePutsThemBack(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a := join(t, server.Addr, "a")
-	must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, time.Hour))
+	testkit.Must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, time.Hour))
 	want := []string{"sku 1001=paused"}
 	testkit.Eventually(t, "it knows it", func() bool { return slices.Equal(a.names(), want) })
 	b := instanceOf(t, server.Addr, "b", "")
@@ -207,12 +197,12 @@ func TestFleet_AnEmptiedRedisIsSeen(t *testing.T) {
 			defer cancel()
 			_, _, _ = a.Ask(bounded, "show") // what it comes to is no matter
 		},
-		"a change": func(a *told) { must[Change](t)(a.Put(ctx, "key b", "2", time.Hour, 0)) },
+		"a change": func(a *told) { testkit.Must[Change](t)(a.Put(ctx, "key b", "2", time.Hour, 0)) },
 	} {
 		server := redistest.Start(t)
 		a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
-		removed := must[Change](t)(a.Put(ctx, "key removed", "0", time.Hour, 0))
-		must[Change](t)(a.Put(ctx, "key a", "1", time.Hour, 0))
+		removed := testkit.Must[Change](t)(a.Put(ctx, "key removed", "0", time.Hour, 0))
+		testkit.Must[Change](t)(a.Put(ctx, "key a", "1", time.Hour, 0))
 		testkit.Eventually(t, "all is known", func() bool { return len(a.names()) == 2 && len(b.names()) == 2 })
 		if err := b.Remove(ctx, "key removed", removed.Number); err != nil {
 			t.Fatal(err)
@@ -242,10 +232,10 @@ func TestFleet_EntryThatCannotBeReadStopsNothing(t *testing.T) {
 	server := redistest.Start(t)
 	for _, secret := range []string{"", "secret"} {
 		a, b := instanceOf(t, server.Addr, "a", secret), instanceOf(t, server.Addr, "b", secret)
-		must[Change](t)(a.Put(t.Context(), "key a", "1", time.Hour, 0))
+		testkit.Must[Change](t)(a.Put(t.Context(), "key a", "1", time.Hour, 0))
 		a.turn(t.Context())
 		server.Client.HSet(t.Context(), a.tasks, "9", "junk", "#version", "9 x "+secret)
-		must[Change](t)(b.Put(t.Context(), "key c", "3", time.Hour, 0))
+		testkit.Must[Change](t)(b.Put(t.Context(), "key c", "3", time.Hour, 0))
 		server.Client.HSet(t.Context(), a.changes, "key a", "junk", "key b", "junk", "#version", "9 y "+secret)
 		for range 2 { // the first one puts back what it lacks
 			h, _ := a.beat(t.Context())
@@ -265,7 +255,7 @@ func TestFleet_RepeatsTheList(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a := join(t, server.Addr, "a")
-	must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, 0))
+	testkit.Must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, 0))
 	b := instanceOf(t, server.Addr, "b", "")
 	b.turns = repeatBeats - 3
 	b.Start()
@@ -328,7 +318,7 @@ func TestFleet_ClosedInstanceDoesNoFurtherTask(t *testing.T) {
 	a := instanceOf(t, redistest.Start(t).Addr, "a", "")
 	a.turn(t.Context())
 	for _, text := range []string{"first", "second"} {
-		must[int64](t)(a.put(t.Context(), a.tasks, "", text, taskTime, 0))
+		testkit.Must[int64](t)(a.put(t.Context(), a.tasks, "", text, taskTime, 0))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	do := a.options.Do
@@ -346,7 +336,7 @@ func TestFleet_AskNamesThoseWhoDoNotAnswer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a := join(t, server.Addr, "a")
-	now := must[time.Time](t)(server.Client.Time(t.Context()).Result())
+	now := testkit.Must[time.Time](t)(server.Client.Time(t.Context()).Result())
 	server.Client.HSet(t.Context(), a.instances, "hangs", fmt.Sprintf("%d {}", now.UnixMilli()))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // for those who answer
 	defer cancel()
@@ -360,15 +350,15 @@ func TestFleet_WhatIsKeptIsBounded(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a := join(t, server.Addr, "a")
-	must[Change](t)(a.Put(t.Context(), "ended", "x", time.Millisecond, 0)) // makes room for the next
+	testkit.Must[Change](t)(a.Put(t.Context(), "ended", "x", time.Millisecond, 0)) // makes room for the next
 	for i := range maxChanges {
-		must[Change](t)(a.Put(t.Context(), fmt.Sprintf("key %d", i), "x", time.Hour, 0))
+		testkit.Must[Change](t)(a.Put(t.Context(), fmt.Sprintf("key %d", i), "x", time.Hour, 0))
 	}
 	if _, err := a.Put(t.Context(), "one more", "x", time.Hour, 0); err == nil || !strings.Contains(err.Error(),
 		"undo some") {
 		t.Errorf("%v, want that there are too many", err)
 	}
-	must[Change](t)(a.Put(t.Context(), "key 7", "y", time.Hour, 0)) // in its own place
+	testkit.Must[Change](t)(a.Put(t.Context(), "key 7", "y", time.Hour, 0)) // in its own place
 	if _, err := a.Put(t.Context(), "large", strings.Repeat("x", maxText), time.Hour, 0); err == nil {
 		t.Error("a large change was taken")
 	}
@@ -385,15 +375,15 @@ func TestFleet_WhatIsKeptIsBounded(t *testing.T) {
 func TestFleet_OneThatIsGoneIsNotListed(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	now := must[time.Time](t)(server.Client.Time(t.Context()).Result())
+	now := testkit.Must[time.Time](t)(server.Client.Time(t.Context()).Result())
 	server.Client.HSet(t.Context(), "sluice:shop:fleet:{shop}:instances", "killed",
 		fmt.Sprintf("%d {}", now.Add(-listedFor).UnixMilli()))
 	a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
-	if all := must[[]Instance](t)(a.Instances(t.Context())); len(all) != 2 || all[0].Summary != `{"of":"a"}` {
+	if all := testkit.Must[[]Instance](t)(a.Instances(t.Context())); len(all) != 2 || all[0].Summary != `{"of":"a"}` {
 		t.Errorf("%+v", all)
 	}
 	b.Close()
-	if all := must[[]Instance](t)(a.Instances(t.Context())); len(all) != 1 {
+	if all := testkit.Must[[]Instance](t)(a.Instances(t.Context())); len(all) != 1 {
 		t.Errorf("%+v after one has left", all)
 	}
 }

@@ -15,10 +15,10 @@ func TestFleet_ChangeThatIsOverByRedisClockAloneIsLetGo(t *testing.T) {
 	t.Parallel()
 	server, turn := redistest.StartWithClock(t)
 	a, b := join(t, server.Addr, "a"), join(t, server.Addr, "b")
-	must[Change](t)(a.Put(t.Context(), "key mode", "observe", time.Hour, 0))
+	testkit.Must[Change](t)(a.Put(t.Context(), "key mode", "observe", time.Hour, 0))
 	testkit.Eventually(t, "b knows it", func() bool { return slices.Equal(b.names(), []string{"key mode=observe"}) })
 	turn(90 * time.Minute)
-	must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, 0))
+	testkit.Must[Change](t)(a.Put(t.Context(), "sku 1001", "paused", time.Hour, 0))
 	for _, one := range []*told{a, b} {
 		testkit.Eventually(t, "it knows what holds by that clock", func() bool {
 			return slices.Equal(one.names(), []string{"sku 1001=paused"})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // A change or a task counts with the signature of its fleet alone: not one that was written by hand, that another
@@ -18,8 +19,8 @@ func TestFleet_UnsignedAndForeignEntriesAreIgnored(t *testing.T) {
 	a, b := instanceOf(t, server.Addr, "a", "secret of the shop"), instanceOf(t, server.Addr, "b", "secret of the shop")
 	foreign := instanceOf(t, server.Addr, "c", "another secret")
 	b.turn(ctx)
-	must[Change](t)(a.Put(ctx, "key ours", "5", time.Hour, 0))
-	must[Change](t)(foreign.Put(ctx, "key theirs", "6", time.Hour, 0))
+	testkit.Must[Change](t)(a.Put(ctx, "key ours", "5", time.Hour, 0))
+	testkit.Must[Change](t)(foreign.Put(ctx, "key theirs", "6", time.Hour, 0))
 	ours := server.Client.HGet(ctx, a.changes, "key ours").Val()
 	for name, raw := range map[string]string{
 		"key mode":    "9 99999999999999 99999999999999 on - observe",
@@ -38,12 +39,12 @@ func TestFleet_UnsignedAndForeignEntriesAreIgnored(t *testing.T) {
 	if !b.holds[0].Signed {
 		t.Error("it is not marked as signed")
 	}
-	number := must[int64](t)(foreign.put(ctx, foreign.tasks, "", "drain", taskTime, 0))
+	number := testkit.Must[int64](t)(foreign.put(ctx, foreign.tasks, "", "drain", taskTime, 0))
 	b.turn(ctx)
 	if did := b.tasksDone(); len(did) != 0 {
 		t.Errorf("%q was done, task %d of another secret", did, number)
 	}
-	must[int64](t)(a.put(ctx, a.tasks, "", "show", taskTime, 0))
+	testkit.Must[int64](t)(a.put(ctx, a.tasks, "", "show", taskTime, 0))
 	b.turn(ctx)
 	if did := b.tasksDone(); !slices.Equal(did, []string{"show"}) {
 		t.Errorf("%q was done", did)
@@ -57,7 +58,7 @@ func TestFleet_SignedTaskIsDoneOnceUnderWhateverNumber(t *testing.T) {
 	server, ctx := redistest.Start(t), t.Context()
 	a, b := instanceOf(t, server.Addr, "a", "secret of the shop"), instanceOf(t, server.Addr, "b", "secret of the shop")
 	b.turn(ctx)
-	number := must[int64](t)(a.put(ctx, a.tasks, "", "reset", taskTime, 0))
+	number := testkit.Must[int64](t)(a.put(ctx, a.tasks, "", "reset", taskTime, 0))
 	b.turn(ctx)
 	was, higher := strconv.FormatInt(number, 10), strconv.FormatInt(number+1, 10)
 	raw := server.Client.HGet(ctx, a.tasks, was).Val()
@@ -66,7 +67,7 @@ func TestFleet_SignedTaskIsDoneOnceUnderWhateverNumber(t *testing.T) {
 	if did := b.tasksDone(); !slices.Equal(did, []string{"reset"}) {
 		t.Errorf("%q were done, want one", did)
 	}
-	must[int64](t)(a.put(ctx, a.tasks, "", "reset", taskTime, 0))
+	testkit.Must[int64](t)(a.put(ctx, a.tasks, "", "reset", taskTime, 0))
 	if b.turn(ctx); len(b.tasksDone()) != 2 {
 		t.Errorf("%q were done, want what was asked anew as well", b.tasksDone())
 	}
@@ -77,8 +78,8 @@ func TestFleet_WithoutASecretNothingIsSigned(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a, signing := instanceOf(t, server.Addr, "a", ""), instanceOf(t, server.Addr, "b", "a secret")
-	must[Change](t)(a.Put(t.Context(), "key a", "1", time.Hour, 0))
-	must[Change](t)(signing.Put(t.Context(), "key b", "2", time.Hour, 0))
+	testkit.Must[Change](t)(a.Put(t.Context(), "key a", "1", time.Hour, 0))
+	testkit.Must[Change](t)(signing.Put(t.Context(), "key b", "2", time.Hour, 0))
 	a.turn(t.Context())
 	if got := a.names(); !slices.Equal(got, []string{"key a=1", "key b=2"}) {
 		t.Errorf("%q hold", got)
