@@ -22,8 +22,8 @@ func TestCluster_MasterThatIsAwayStopsNoOtherSKU(t *testing.T) {
 	o := redisconn.Options{Topology: redisconn.Cluster, Addresses: nodes.Addrs(), PoolSize: 4,
 		ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second, BreakerErrors: redisconn.Unbroken,
 		BreakerPause: time.Second, Identify: redisconn.RunID}
-	l := &testLedger{t: t, store: must(ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: o, Events: 1_000_000,
-		Acknowledged: true, Visitor: true}))(t)}
+	l := newLedger(t, nil, must(ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: o, Events: 1_000_000,
+		Acknowledged: true, Visitor: true}))(t))
 	t.Cleanup(func() { l.store.Close() })
 	link := must(redisconn.New(o))(t)
 	t.Cleanup(func() { link.Close() })

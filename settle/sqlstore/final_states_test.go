@@ -23,7 +23,7 @@ func (s *site) gate(stateDir string) *testLedger {
 	s.Cleanup(func() { store.Close() })
 	store.Settle = 0
 	s.ledger.store.Settle = 0
-	return &testLedger{t: s.T, server: s.redis, store: store}
+	return newLedger(s.T, s.redis, store)
 }
 
 // calls has a gate sweep once, as it does each second, and tell what it has to tell.

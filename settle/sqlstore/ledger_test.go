@@ -2,12 +2,12 @@ package sqlstore_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/settler"
 	"sluice/settle"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
@@ -20,39 +20,44 @@ func redisOptions(server *redistest.Server) redisconn.Options {
 	}
 }
 
-// testLedger is the real ledger, as gates use it.
+// testLedger is the real ledger, as gates use it and as settlers change it.
 type testLedger struct {
+	*settler.Ledgers
 	t      testing.TB
 	server *redistest.Server
 	store  *ledger.Store
-	home   string // the settlers that call it are of this home
+}
+
+// newLedger is the ledger in a store, which settlers of no home call.
+func newLedger(t testing.TB, server *redistest.Server, store *ledger.Store) *testLedger {
+	return &testLedger{settler.NewLedgers(store, "", 0), t, server, store}
 }
 
 func openLedger(t testing.TB, server *redistest.Server) *testLedger {
 	t.Helper()
-	l := &testLedger{t: t, server: server}
-	l.forget()
+	l := newLedger(t, server, openStore(t, server))
 	t.Cleanup(func() { l.store.Close() })
 	return l
 }
 
+func openStore(t testing.TB, server *redistest.Server) *ledger.Store {
+	t.Helper()
+	store := must(ledger.NewStore(ledger.StoreOptions{Name: "shop",
+		Options: redisOptions(server), Events: 1_000_000, Acknowledged: true, Visitor: true,
+	}))(t)
+	store.Settle = time.Hour // a frozen ledger stays so, as long as a test looks at it
+	return store
+}
+
 // forget is a restart of the gates: they have seen nothing.
 func (l *testLedger) forget() {
-	if l.store != nil {
-		l.store.Close()
-	}
-	l.store = must(ledger.NewStore(ledger.StoreOptions{Name: "shop",
-		Options: redisOptions(l.server), Events: 1_000_000, Acknowledged: true, Visitor: true,
-	}))(l.t)
-	l.store.Settle = time.Hour // a frozen ledger stays so, as long as a test looks at it
+	l.store.Close()
+	l.store = openStore(l.t, l.server)
+	l.Ledgers = settler.NewLedgers(l.store, "", 0)
 }
 
 // of is the ledger as settlers of a home call it.
-func (l *testLedger) of(home string) *testLedger {
-	c := *l
-	c.home = home
-	return &c
-}
+func (l *testLedger) of(home string) *settler.Ledgers { return settler.NewLedgers(l.store, home, 0) }
 
 func (l *testLedger) set(sku string, total int64) {
 	l.t.Helper()
@@ -116,73 +121,6 @@ func (l *testLedger) state(sku string) string {
 		l.t.Fatal(err)
 	}
 	return string(s.State)
-}
-
-// Acknowledge implements settle.ChangeableLedger.
-func (l *testLedger) Acknowledge(ctx context.Context, sku, id string) error {
-	_, err := l.store.Acknowledge(ctx, sku, id)
-	return err
-}
-
-// JoinRecovery implements settle.ChangeableLedger.
-func (l *testLedger) JoinRecovery(ctx context.Context, sku string, at settle.Ledger) error {
-	return l.store.JoinRecovery(ctx, l.home, sku,
-		ledger.StockVersion{Epoch: at.Epoch, Ver: at.Ver, State: ledger.State(at.State)}, at.Born)
-}
-
-// Outrun implements settle.ChangeableLedger.
-func (l *testLedger) Outrun(ctx context.Context, sku string, at settle.Position) error {
-	return l.store.Outrun(ctx, l.home, sku, ledger.StockVersion{Epoch: at.Epoch, Ver: at.Ver})
-}
-
-// Told implements settle.ChangeableLedger.
-func (l *testLedger) Told(ctx context.Context, sku string, epoch int64) (opened bool, err error) {
-	done, err := l.store.ToldSettled(ctx, l.home, sku, epoch)
-	return done.Opened, err
-}
-
-// End implements settle.ChangeableLedger.
-func (l *testLedger) End(ctx context.Context, sku string) error {
-	done, err := l.store.SetPaid(ctx, sku, ledger.Ended)
-	if err == nil && !done {
-		err = errors.New("it is not on sale any more")
-	}
-	return err
-}
-
-// Reopen implements settle.ChangeableLedger.
-func (l *testLedger) Reopen(ctx context.Context, sku string) (bool, error) {
-	return l.store.SetPaid(ctx, sku, ledger.On)
-}
-
-// Refund implements settle.ChangeableLedger.
-func (l *testLedger) Refund(ctx context.Context, sku, serial string) (bool, error) {
-	now, done := time.Now().UnixMilli(), make([]ledger.Done, 1)
-	_, err := l.store.Finish(
-		ctx,
-		sku,
-		now,
-		now+time.Hour.Milliseconds(),
-		ledger.Refund,
-		[]ledger.Item{{Serial: serial}},
-		done,
-	)
-	return err == nil && done[0] != ledger.NotFound, err
-}
-
-// PutBack implements settle.ChangeableLedger.
-func (l *testLedger) PutBack(ctx context.Context, sku string, orders []settle.Record) error {
-	for _, r := range orders {
-		now := time.Now().UnixMilli()
-		err := l.store.PutBack(ctx, sku, now, now+time.Hour.Milliseconds(), []ledger.Known{{
-			Item:   ledger.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity},
-			Status: r.Status, Due: now, Done: ledger.StockVersion{Epoch: r.Epoch, Ver: r.Ver},
-		}})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Adopt is what an operator does with orders of the shop.

@@ -15,9 +15,8 @@ import (
 // instance is the ledger as an instance of the gateway uses it.
 func (s *site) instance() *testLedger {
 	s.Helper()
-	g := &testLedger{t: s.T, server: s.redis}
-	g.store = must(ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: redisOptions(s.redis), Events: 1_000_000,
-		Acknowledged: true}))(s.T)
+	g := newLedger(s.T, s.redis, must(ledger.NewStore(ledger.StoreOptions{Name: "shop",
+		Options: redisOptions(s.redis), Events: 1_000_000, Acknowledged: true}))(s.T))
 	g.store.Settle = 0
 	s.Cleanup(func() { g.store.Close() })
 	return g
