@@ -83,7 +83,7 @@ func passLargeBodies(t *testing.T, size int64) (more float64) {
 			t.Fatal(err)
 		}
 		r.ContentLength = way.length
-		if a, err := g.send(r); err != nil || a.body != want {
+		if a, err := send(g.client, r); err != nil || a.body != want {
 			t.Errorf("up, %s: the shop got %q, want %q: %v", way.name, a.body, want, err)
 		}
 		up := g.peak()

@@ -73,7 +73,7 @@ func TestCache_FetchesEachVariantOnce(t *testing.T) {
 	for i := range 60 {
 		crowd.Go(func() {
 			language := fmt.Sprint("l", i%3)
-			if _, body := g.load(t, "GET", "/p", "Accept-Language: "+language); body != "in "+language {
+			if body := g.ask("GET", "/p", "Accept-Language: "+language).body; body != "in "+language {
 				t.Errorf("%q", body)
 			}
 		})

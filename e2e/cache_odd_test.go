@@ -19,8 +19,8 @@ func TestCache_ConnectionFieldChangesNoPageOfOthers(t *testing.T) {
 		fmt.Fprintf(w, "in %q", r.Header.Get("Accept-Language"))
 	})
 	g := gate(t, shop.setting(), unlimited, cachedRoutes)
-	g.load(t, "GET", "/p", "Accept-Language: zh", "Connection: keep-alive, Accept-Language")
-	if _, body := g.load(t, "GET", "/p", "Accept-Language: zh"); body != `in "zh"` {
+	g.ask("GET", "/p", "Accept-Language: zh", "Connection: keep-alive, Accept-Language")
+	if body := g.ask("GET", "/p", "Accept-Language: zh").body; body != `in "zh"` {
 		t.Errorf("another has made the page %s", body)
 	}
 }
@@ -39,7 +39,7 @@ func TestCache_PageThatVariesByAddressIsOneClients(t *testing.T) {
 			addr string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, addr)
 		}}}
-		if _, body := g.load(t, "GET", "/p"); body != "for "+from {
+		if body := g.ask("GET", "/p").body; body != "for "+from {
 			t.Errorf("%s gets the page %s", from, body)
 		}
 		g.client.CloseIdleConnections()
@@ -63,9 +63,9 @@ func TestCache_OddRequestDoesNotSendTheCrowdToTheShop(t *testing.T) {
 				fmt.Fprint(w, "page")
 			})
 			g := gate(t, shop.setting(), unlimited, strings.ReplaceAll(cachedRoutes, `"30s"`, `"1s"`))
-			g.load(t, "GET", "/p")
+			g.ask("GET", "/p")
 			time.Sleep(1100 * time.Millisecond) // nothing but time makes it stale: the odd one comes first then
-			g.load(t, "GET", "/p", "X-Odd: 1")
+			g.ask("GET", "/p", "X-Odd: 1")
 			arrived := shop.arrivals.Load()
 			var crowd sync.WaitGroup
 			begin := time.Now()
@@ -73,7 +73,7 @@ func TestCache_OddRequestDoesNotSendTheCrowdToTheShop(t *testing.T) {
 			for range 8 {
 				crowd.Go(func() {
 					for time.Now().Before(end) {
-						if _, body := g.load(t, "GET", "/p"); body != "page" {
+						if body := g.ask("GET", "/p").body; body != "page" {
 							t.Errorf("%q", body)
 							return
 						}

@@ -62,28 +62,6 @@ gate = "pass"
 cache = "30s"
 `
 
-func (g *running) load(t *testing.T, method, path string, lines ...string) (*http.Response, string) {
-	t.Helper()
-	r, err := http.NewRequest(method, "http://"+g.front+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range lines {
-		name, value, _ := strings.Cut(line, ": ")
-		r.Header.Add(name, value)
-	}
-	resp, err := g.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp, string(body)
-}
-
 func TestCache_CrowdIsOneRequestASecondAtTheShop(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
@@ -98,8 +76,8 @@ func TestCache_CrowdIsOneRequestASecondAtTheShop(t *testing.T) {
 	for range 64 {
 		crowd.Go(func() {
 			for goesOn() {
-				if resp, body := g.load(t, "GET", "/p?id=7"); resp.StatusCode != 200 || body != "for " {
-					t.Errorf("%d %q", resp.StatusCode, body)
+				if a := g.ask("GET", "/p?id=7"); a.status != 200 || a.body != "for " {
+					t.Errorf("%d %q", a.status, a.body)
 					return
 				}
 				asked.Add(1)
@@ -113,14 +91,14 @@ func TestCache_CrowdIsOneRequestASecondAtTheShop(t *testing.T) {
 	}
 	t.Logf("%d requests, of which %d came to the shop", asked.Load(), s.asked("GET /p"))
 	s.server.Close()
-	resp, body := g.load(t, "GET", "/p?id=7")
-	if resp.StatusCode != 200 || body != "for " {
-		t.Errorf("with the shop stopped: %d %q", resp.StatusCode, body)
+	a := g.ask("GET", "/p?id=7")
+	if a.status != 200 || a.body != "for " {
+		t.Errorf("with the shop stopped: %d %q", a.status, a.body)
 	}
 	time.Sleep(1100 * time.Millisecond) // nothing but time makes it stale
-	resp, body = g.load(t, "GET", "/p?id=7")
-	if resp.StatusCode != 200 || body != "for " || !strings.Contains(resp.Header.Get("Cache-Status"), "detail=error") {
-		t.Errorf("with the shop stopped, and stale: %d %q %v", resp.StatusCode, body, resp.Header)
+	a = g.ask("GET", "/p?id=7")
+	if a.status != 200 || a.body != "for " || !strings.Contains(a.header.Get("Cache-Status"), "detail=error") {
+		t.Errorf("with the shop stopped, and stale: %d %q %v", a.status, a.body, a.header)
 	}
 	if n := g.metric("sluice_cache_requests_total", "result", "hit"); n < 1 {
 		t.Errorf("sluice_cache_requests_total{result=\"hit\"} %v", n)
@@ -132,22 +110,20 @@ func TestCache_PrivatePagesAreNotShared(t *testing.T) {
 	s := openShelf(t)
 	g := gate(t, "upstream.targets = "+quoted(s.server.URL), unlimited, cachedRoutes)
 	for range 2 {
-		if _, body := g.load(t, "GET", "/me", "Authorization: Basic ann"); body != "for Basic ann" {
+		if body := g.ask("GET", "/me", "Authorization: Basic ann").body; body != "for Basic ann" {
 			t.Errorf("Ann gets %q", body)
 		}
-		if resp, _ := g.load(t, "GET", "/person", "Cookie: sid=ann"); !strings.Contains(resp.Header.Get("Set-Cookie"),
-			"ann") {
-			t.Errorf("Ann's cookie is %q", resp.Header.Get("Set-Cookie"))
+		if got := g.ask("GET", "/person", "Cookie: sid=ann").header.Get("Set-Cookie"); !strings.Contains(got, "ann") {
+			t.Errorf("Ann's cookie is %q", got)
 		}
-		if resp, _ := g.load(t, "GET", "/person", "Cookie: sid=bob"); !strings.Contains(resp.Header.Get("Set-Cookie"),
-			"bob") {
-			t.Errorf("Bob's cookie is %q", resp.Header.Get("Set-Cookie"))
+		if got := g.ask("GET", "/person", "Cookie: sid=bob").header.Get("Set-Cookie"); !strings.Contains(got, "bob") {
+			t.Errorf("Bob's cookie is %q", got)
 		}
 	}
-	if _, body := g.load(t, "GET", "/me"); body != "for " {
+	if body := g.ask("GET", "/me").body; body != "for " {
 		t.Errorf("who says nothing gets %q", body)
 	}
-	if _, body := g.load(t, "GET", "/me", "Authorization: Basic bob"); body != "for Basic bob" {
+	if body := g.ask("GET", "/me", "Authorization: Basic bob").body; body != "for Basic bob" {
 		t.Errorf("Bob gets %q", body)
 	}
 }
@@ -171,8 +147,8 @@ func TestCache_PagesOfAllFormsAreAnsweredWhole(t *testing.T) {
 		{"HEAD", "/chunked", nil, 0, 0},
 	} {
 		for range 3 {
-			if resp, body := g.load(t, c.method, c.path, c.lines...); resp.StatusCode != 200 || len(body) != c.length {
-				t.Errorf("%s %s: %d and %d bytes, want %d", c.method, c.path, resp.StatusCode, len(body), c.length)
+			if a := g.ask(c.method, c.path, c.lines...); a.status != 200 || len(a.body) != c.length {
+				t.Errorf("%s %s: %d and %d bytes, want %d", c.method, c.path, a.status, len(a.body), c.length)
 			}
 		}
 		path, _, _ := strings.Cut(c.path, "?")
@@ -180,18 +156,18 @@ func TestCache_PagesOfAllFormsAreAnsweredWhole(t *testing.T) {
 			t.Errorf("%s %s: the shop was asked %d times, want %d", c.method, c.path, got, c.asked)
 		}
 	}
-	g.load(t, "GET", "/mark")
-	g.load(t, "GET", "/mark?")
+	g.ask("GET", "/mark")
+	g.ask("GET", "/mark?")
 	if got := s.asked("GET /mark"); got != 2 {
 		t.Errorf("/mark and /mark? are two pages, and the shop was asked %d times", got)
 	}
-	first, _ := g.load(t, "GET", "/search?q=1")
-	second, _ := g.load(t, "GET", "/search?q=1")
-	if a, b := first.Header.Get("X-Request-Id"), second.Header.Get("X-Request-Id"); a == "" || a == b {
+	first := g.ask("GET", "/search?q=1")
+	second := g.ask("GET", "/search?q=1")
+	if a, b := first.header.Get("X-Request-Id"), second.header.Get("X-Request-Id"); a == "" || a == b {
 		t.Errorf("request ids %q and %q", a, b)
 	}
-	g.load(t, "POST", "/search?q=1") // RFC 9111, section 4.4
-	g.load(t, "GET", "/search?q=1")
+	g.ask("POST", "/search?q=1") // RFC 9111, section 4.4
+	g.ask("GET", "/search?q=1")
 	if got := s.asked("GET /search"); got != 2 {
 		t.Errorf("after it was changed the page was fetched %d times in all, want 2", got)
 	}

@@ -42,7 +42,7 @@ func TestCart_NothingIsOversoldNorHalfTakenWhateverDies(t *testing.T) {
 	setUnits(t, gates[0].file, units, skus...)
 	killed := sellCarts(t, orders, skus, fronts, gates, r, shop)
 	thaw(t, gates[0], r, skus)
-	soonWithin(t, 3*time.Minute, "nothing is held", func() bool {
+	inTime(t, 3*time.Minute, "nothing is held", func() bool {
 		thaw(t, gates[0], r, skus)
 		return !slices.ContainsFunc(skus, func(sku string) bool { return ledgerOf(t, r, sku).held > 0 })
 	})

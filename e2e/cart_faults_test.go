@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -45,16 +44,15 @@ func TestCart_StateIsThatOfTheWholeCart(t *testing.T) {
 	setUnits(t, g.file, 1, "c")
 	orderCart(g.client, g.front, "1", "k", []cartLine{{"a", 1}, {"b", 1}, {"c", 2}})
 	soon(t, "a cart of which some lines were never reserved is released", func() bool {
-		return strings.Contains(get(t, g, "/.sluice/orders/k?sku=a&sku=b&sku=c"), `"state":"released"`)
+		return strings.Contains(g.ask("GET", "/.sluice/orders/k?sku=a&sku=b&sku=c").body, `"state":"released"`)
 	})
-	if text := get(t, g, "/.sluice/orders/unheard?sku=a&sku=b"); !strings.Contains(text, `"none"`) {
+	if text := g.ask("GET", "/.sluice/orders/unheard?sku=a&sku=b").body; !strings.Contains(text, `"none"`) {
 		t.Errorf("of a cart that was never asked for: %s", text)
 	}
 	shop.status = http.StatusInternalServerError
 	orderCart(g.client, g.front, "1", "open", []cartLine{{"a", 1}, {"b", 1}})
-	one, _ := g.client.Post("http://"+g.admin+"/api/v1/reservations/open/confirm?sku=a", "application/json", nil)
-	one.Body.Close()
-	text := get(t, g, "/.sluice/orders/open?sku=a&sku=b")
+	g.control("POST", "/api/v1/reservations/open/confirm?sku=a", "")
+	text := g.ask("GET", "/.sluice/orders/open?sku=a&sku=b").body
 	wrong := !strings.Contains(text, `"held"`) || strings.Contains(text, "1970")
 	if ledgerOf(t, r, "b").held == 1 && wrong {
 		t.Errorf("one line is sold, the other held: %s", text)
@@ -68,14 +66,8 @@ func TestCart_RefundOfAllLinesOrNone(t *testing.T) {
 	setUnits(t, g.file, 5, "a", "b")
 	post := func(path, body string) (int, string) {
 		t.Helper()
-		url := "http://" + g.admin + "/api/v1/" + path
-		resp, err := g.client.Post(url, "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, _ := io.ReadAll(resp.Body)
-		return resp.StatusCode, string(text)
+		a := g.control("POST", "/api/v1/"+path, body)
+		return a.status, a.body
 	}
 	shop.status = http.StatusConflict
 	orderCart(g.client, g.front, "1", "k", []cartLine{{"a", 1}, {"b", 1}})

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"sluice/internal/redistest"
 )
@@ -231,7 +230,7 @@ func TestCart_ResponseAndOperatorsSettleAllLines(t *testing.T) {
 	soon(t, "all lines are sold", func() bool {
 		return ledgerOf(t, r, "a") == account{5, 0, 1} && ledgerOf(t, r, "b") == account{5, 0, 2}
 	})
-	if text := get(t, g, "/.sluice/orders/made?sku=a&sku=b"); !strings.Contains(text, `"sold"`) {
+	if text := g.ask("GET", "/.sluice/orders/made?sku=a&sku=b").body; !strings.Contains(text, `"sold"`) {
 		t.Errorf("the state is %s", text)
 	}
 	both := "?" + url.Values{"sku": {"a", "b"}}.Encode()
@@ -239,41 +238,11 @@ func TestCart_ResponseAndOperatorsSettleAllLines(t *testing.T) {
 		op     string
 		status int
 	}{{"release", 409}, {"refund", 200}, {"refund", 200}, {"confirm", 409}} {
-		resp, err := g.client.Post("http://"+g.admin+"/api/v1/reservations/made/"+c.op+both, "application/json", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if resp.StatusCode != c.status {
-			t.Errorf("%s: %d %s", c.op, resp.StatusCode, text)
+		if a := g.control("POST", "/api/v1/reservations/made/"+c.op+both, ""); a.status != c.status {
+			t.Errorf("%s: %d %s", c.op, a.status, a.body)
 		}
 	}
 	if a, b := ledgerOf(t, r, "a"), ledgerOf(t, r, "b"); a != (account{5, 0, 0}) || b != (account{5, 0, 0}) {
 		t.Errorf("after the refund: %+v, %+v", a, b)
-	}
-}
-
-func get(t *testing.T, g *running, path string) string {
-	t.Helper()
-	resp, err := g.client.Get("http://" + g.front + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// soonWithin is soon with a bound of its own.
-func soonWithin(t *testing.T, bound time.Duration, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(bound); !is(); time.Sleep(pause) { // between two looks
-		if time.Now().After(end) {
-			t.Fatalf("not within %s: %s", bound, what)
-		}
 	}
 }

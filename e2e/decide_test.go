@@ -177,14 +177,7 @@ func (s *askedShop) bare() []string {
 	return slices.Clone(s.lost)
 }
 
-// frontAnswer is what one client heard.
-type frontAnswer struct {
-	status             int
-	reason, kind, body string
-	header             http.Header
-}
-
-func askFront(t *testing.T, client *http.Client, method, url string, fields ...string) (h frontAnswer) {
+func askFront(t *testing.T, client *http.Client, method, url string, fields ...string) answer {
 	t.Helper()
 	var body io.Reader
 	if method == "POST" {
@@ -197,18 +190,11 @@ func askFront(t *testing.T, client *http.Client, method, url string, fields ...s
 	for i := 0; i < len(fields); i += 2 {
 		r.Header.Set(fields[i], fields[i+1])
 	}
-	resp, err := client.Do(r)
-	if err != nil {
-		t.Error(err)
-		return h
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
+	a, err := send(client, r)
 	if err != nil {
 		t.Error(err)
 	}
-	return frontAnswer{resp.StatusCode, resp.Header.Get("X-Sluice-Reason"), resp.Header.Get("Content-Type"), string(text),
-		resp.Header}
+	return a
 }
 
 const askedOrder = "/api/seckill/1001/order"
@@ -230,7 +216,7 @@ func rushFront(t *testing.T, front string, shoppers int) (sum map[string]int) {
 					accept = "text/html"
 				}
 				h := askFront(t, client, "POST", "http://"+front+askedOrder, "Cookie", "uid="+strconv.Itoa(i), "Accept", accept)
-				kind, _, _ := strings.Cut(h.kind, ";")
+				kind, _, _ := strings.Cut(h.header.Get("Content-Type"), ";")
 				mu.Lock()
 				if h.reason == "" {
 					kind = ""

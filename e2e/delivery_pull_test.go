@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -48,25 +46,11 @@ func post(t *testing.T, g *running, token, path string, in, out any) (status int
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequest("POST", "http://"+g.admin+"/api/v1/queue/"+path, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
+	a := g.control("POST", "/api/v1/queue/"+path, string(body), "Authorization: Bearer "+token)
+	if a.status == 200 && json.Unmarshal([]byte(a.body), out) != nil {
+		t.Fatalf("%s: %s", path, a.body)
 	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := g.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp.StatusCode == 200 && json.Unmarshal(text, out) != nil {
-		t.Fatalf("%s: %s", path, text)
-	}
-	return resp.StatusCode
+	return a.status
 }
 
 type takenOrders struct{ Orders []admin.QueuedOrder }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -30,7 +29,7 @@ var waitingRoutes = strings.Replace(reserveRoutes, "gate = \"reserve\"",
 // queueOf is the queue as the control API of a gate tells it.
 func queueOf(t *testing.T, g *running) (s admin.QueueState) {
 	t.Helper()
-	if _, text := g.control(t, "/api/v1/queue"); json.Unmarshal([]byte(text), &s) != nil || !s.Enabled {
+	if text := g.control("GET", "/api/v1/queue", "").body; json.Unmarshal([]byte(text), &s) != nil || !s.Enabled {
 		t.Errorf("GET /api/v1/queue: %s", text)
 	}
 	return s
@@ -178,17 +177,12 @@ func (g *running) call(t *testing.T, method, path, body string, fields ...string
 	}
 	client := *g.client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resp, err := client.Do(req)
+	a, err := send(&client, req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = json.Unmarshal(text, &w) // of JSON alone
-	w.status, w.header, w.text = resp.StatusCode, resp.Header, string(text)
+	_ = json.Unmarshal([]byte(a.body), &w) // of JSON alone
+	w.status, w.header, w.text = a.status, a.header, a.body
 	return w
 }
 

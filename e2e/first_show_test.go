@@ -45,7 +45,7 @@ func TestStart_StockIsShownFromTheFirstQuestionOn(t *testing.T) {
 				if s.Phase != "open" || s.Free == nil || *s.Free != 7 {
 					t.Errorf("the first answer about %s: %+v", sku, s)
 				}
-				if s, _ := next.shows("/"+sku+"?token=1&now=2", "Cookie", "uid=7"); s.Token == "" {
+				if s, _ := next.shows("/"+sku+"?token=1&now=2", "Cookie: uid=7"); s.Token == "" {
 					t.Errorf("the second answer about %s has no token: %+v", sku, s)
 				}
 			}

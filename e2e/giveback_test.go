@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -11,21 +10,6 @@ import (
 
 	"sluice/internal/redistest"
 )
-
-// decide asks the control API to do something to an order, and returns what it complained of.
-func (g *running) decide(serial, op string) (complaint string) {
-	resp, err := g.client.Post("http://"+g.admin+"/api/v1/reservations/"+serial+"/"+op+"?sku=1001", "application/json",
-		nil)
-	if err != nil {
-		return err.Error()
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusOK {
-		return ""
-	}
-	text, _ := io.ReadAll(resp.Body)
-	return resp.Status + " " + string(text)
-}
 
 // allSold waits until a user hears that all units are sold. Before, an instance that has not heard of the last
 // confirmation may say that it is undecided.
@@ -64,10 +48,11 @@ func TestReserve_ReleasedUnitIsBuyableOnEveryInstance(t *testing.T) {
 				} else {
 					t.Errorf("exit code %d: %s", s.code, s.complaint)
 				}
-			} else if text := []*running{one, two}[i%2].decide("first", "refund"); text == "" {
+				return
+			}
+			a := []*running{one, two}[i%2].control("POST", "/api/v1/reservations/first/refund?sku=1001", "")
+			if a.must(t, 200, ""); a.status == 200 {
 				done.Add(1)
-			} else {
-				t.Error(text)
 			}
 		})
 	}
@@ -107,21 +92,14 @@ func TestOrderState_ClientLearnsItsOrdersState(t *testing.T) {
 		t.Fatal(status, reason)
 	}
 	state := func() string {
-		_, text := g.get("/.sluice/orders/my%2Fown_%22key%22?sku=1001")
-		return text
+		return g.ask("GET", "/.sluice/orders/my%2Fown_%22key%22?sku=1001").body
 	}
 	soon(t, "the resolver has asked the shop", func() bool { return strings.Contains(state(), `"state":"sold"`) })
 	if status, reason := b.buy(g.front); status != 200 || reason != "confirmed" {
 		t.Errorf("the same order again: %d %s", status, reason)
 	}
-	if _, text := g.get("/.sluice/orders/other?sku=1001"); !strings.Contains(text, `"state":"none"`) {
+	if text := g.ask("GET", "/.sluice/orders/other?sku=1001").body; !strings.Contains(text, `"state":"none"`) {
 		t.Errorf("an unknown serial: %s", text)
 	}
 	shop.audit(t)
-}
-
-// get asks the front.
-func (g *running) get(path string) (status int, text string) {
-	a := g.ask("GET", path)
-	return a.status, a.body
 }

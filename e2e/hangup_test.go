@@ -59,19 +59,11 @@ func (g *running) steady(perSecond int) (end func() (sent int64)) {
 // told is one answer of the control API.
 func (g *running) told(method, path, body string, into any) int {
 	g.t.Helper()
-	r, err := http.NewRequest(method, "http://"+g.admin+"/api/v1"+path, strings.NewReader(body))
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	resp, err := g.client.Do(r)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+	a := g.control(method, "/api/v1"+path, body)
+	if err := json.Unmarshal([]byte(a.body), into); err != nil {
 		g.t.Fatalf("%s %s: %v", method, path, err)
 	}
-	return resp.StatusCode
+	return a.status
 }
 
 // rateOf is the load of a test: modest, unless SLUICE_RATE says otherwise.

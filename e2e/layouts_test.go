@@ -177,7 +177,7 @@ func (k *knownShop) buy(g *running, user string) answer {
 	name, value, _ := strings.Cut(head, ": ")
 	r.Header.Set(name, value)
 	r.Header.Set("Shopper", user)
-	a, err := g.send(r)
+	a, err := send(g.client, r)
 	if err != nil {
 		g.t.Errorf("order of %s: %v", user, err)
 	}

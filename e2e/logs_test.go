@@ -145,7 +145,7 @@ func TestLogs_HoldNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrong.Header.Set("Authorization", "Bearer PLANTED-wrong-token")
-	if _, err := g.send(wrong); err != nil {
+	if _, err := send(g.client, wrong); err != nil {
 		t.Fatal(err)
 	}
 	if e := out.about(t, "r-ordered"); e.Serial != "order-r-ordered" || e.Order != "confirmed" || e.User == "" ||

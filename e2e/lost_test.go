@@ -43,7 +43,7 @@ func TestLost_EveryCommandNamesTheWayBack(t *testing.T) {
 	if status, reason := (&buyer{user: "2"}).buy(g.front); status != 503 || reason != "stock_error" {
 		t.Errorf("an order after a restart: %d %s", status, reason)
 	}
-	if text := get(t, g, "/.sluice/orders/first?sku=1001"); !strings.Contains(text, "stock_error") {
+	if text := g.ask("GET", "/.sluice/orders/first?sku=1001").body; !strings.Contains(text, "stock_error") {
 		t.Errorf("the state of an order that was placed: %s", text)
 	}
 	soon(t, "readiness says so", func() bool { return strings.Contains(g.readiness(), "WARN ledger: \"1001\"") })

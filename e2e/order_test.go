@@ -26,7 +26,18 @@ func (g *running) order(sku string, more ...string) answer {
 // ask sends one request with header lines, and wants a whole answer.
 func (g *running) ask(method, target string, lines ...string) answer {
 	g.t.Helper()
-	r, err := http.NewRequest(method, "http://"+g.front+target, nil)
+	return g.request(method, g.front+target, "", lines)
+}
+
+// control asks the control API, as ask asks the front.
+func (g *running) control(method, target, body string, lines ...string) answer {
+	g.t.Helper()
+	return g.request(method, g.admin+target, body, lines)
+}
+
+func (g *running) request(method, at, body string, lines []string) answer {
+	g.t.Helper()
+	r, err := http.NewRequest(method, "http://"+at, strings.NewReader(body))
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -34,15 +45,16 @@ func (g *running) ask(method, target string, lines ...string) answer {
 		name, value, _ := strings.Cut(l, ": ")
 		r.Header.Add(name, value)
 	}
-	a, err := g.send(r)
+	a, err := send(g.client, r)
 	if err != nil {
-		g.t.Errorf("%s %s: %v", method, target, err)
+		g.t.Errorf("%s %s: %v", method, at, err)
 	}
 	return a
 }
 
-func (g *running) send(r *http.Request) (a answer, err error) {
-	resp, err := g.client.Do(r)
+// send sends a request, and reads the answer to its end.
+func send(client *http.Client, r *http.Request) (a answer, err error) {
+	resp, err := client.Do(r)
 	if err != nil {
 		return a, err
 	}

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,22 +22,7 @@ func TestPages_AreReloadedAndABadOneChangesNothing(t *testing.T) {
 		"[responses]\ntemplate_dir = \""+dir+"\"",
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"")
 	got := func(language string) string {
-		req, err := http.NewRequest("GET", "http://"+g.front+"/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Accept", "text/html")
-		req.Header.Set("Accept-Language", language)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
+		return g.ask("GET", "/", "Accept: text/html", "Accept-Language: "+language).body
 	}
 	if text := got("en"); text != "first no_upstream" {
 		t.Fatalf("%q, want the page of its own", text)

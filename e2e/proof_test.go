@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,17 +38,7 @@ func TestJWT_KeyIsExchangedWhileTheGateRuns(t *testing.T) {
 	g := gate(t, shop.setting(), `stock.source = "off"`, "[auth]\njwt_algorithm = \"HS256\"\njwt_key_file = \""+key+"\"",
 		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"\nuser = \"$jwt_sub\"")
 	status := func(token string) int {
-		req, err := http.NewRequest("POST", "http://"+g.front+"/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+token)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		return resp.StatusCode
+		return g.ask("POST", "/", "Authorization: Bearer "+token).status
 	}
 	if old, later, none := status(signedBy(first)), status(signedBy(second)), status(""); old != 200 || later != 401 ||
 		none != 401 {

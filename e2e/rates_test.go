@@ -107,23 +107,8 @@ func TestAddressLists_ApplyFromTheNextRequestOn(t *testing.T) {
 	say("203.0.113.0/24\nnonsense\n")
 	soon(t, "the bad list is told of", func() bool { return strings.Contains(g.log.String(), list+":2:") })
 	g.by("203.0.113.9", "/page").must(t, 403, "denied_ip")
-	_, text := g.control(t, "/api/v1/top-keys?n=1")
+	text := g.control("GET", "/api/v1/top-keys?n=1", "").body
 	wants(t, text, `"limit":"denied_ip"`, `"key":"203.0.113.9"`, `"rejected":3`)
-}
-
-// control asks the control API.
-func (g *running) control(t *testing.T, path string) (status int, text string) {
-	t.Helper()
-	resp, err := g.client.Get("http://" + g.admin + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(b)
 }
 
 // A flood from addresses that come once each costs no more than the table, and no other client a request.

@@ -14,7 +14,7 @@ import (
 // heap is what the gate keeps after a garbage collection, in bytes.
 func (g *running) heap(t *testing.T) int {
 	t.Helper()
-	_, text := g.control(t, "/debug/pprof/heap?gc=1&debug=1")
+	text := g.control("GET", "/debug/pprof/heap?gc=1&debug=1", "").body
 	found := regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`).FindStringSubmatch(text)
 	if found == nil {
 		t.Fatalf("no heap in %.200q", text)

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,23 +27,10 @@ func TestRoom_OwnPageIsShownAndReadAgain(t *testing.T) {
 		"responses.template_dir = \""+folder+"\"")
 	g := gates[0]
 	soon(t, "the room is open", func() bool { d, _ := g.room(t); return d.Phase == "pre_queue" })
-	at := "http://" + g.front + "/.sluice/room/rush/me?back=/item"
 	look := func() string {
 		t.Helper()
-		req := mustAsk(t, at)
-		req.Header.Set("Cookie", "uid=7")
-		req.Header.Set("Accept", "text/html")
-		req.Header.Set("Accept-Language", "en")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
+		return g.ask("GET", "/.sluice/room/rush/me?back=/item", "Cookie: uid=7", "Accept: text/html",
+			"Accept-Language: en").body
 	}
 	wants(t, look(), "Ours: <h1>Please join the line</h1>", `action="/.sluice/room/rush/join?back=/item"`)
 	write("waiting_room.en.html", "New: "+page)

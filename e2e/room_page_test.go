@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -28,16 +27,11 @@ func browses(t *testing.T, c *http.Client, method, at string) (status int, page 
 		"Accept-Language": "en", "Referer": "http://" + base + "/item?id=1001"} {
 		req.Header.Set(name, value)
 	}
-	resp, err := c.Do(req)
+	a, err := send(c, req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, string(text)
+	return a.status, a.body
 }
 
 func TestRoom_ABrowserWithoutScriptsJoinsWaitsAndOrders(t *testing.T) {
@@ -113,28 +107,16 @@ func describesRooms(t *testing.T, g *running) {
 		{"POST", "/rooms/rush", "POST /api/v1/rooms/{name}", `{"beacon": ""}`},
 		{"POST", "/rooms/rush", "POST /api/v1/rooms/{name}", `{"rate": 5, "state": "open"}`},
 	} {
-		req, err := http.NewRequest(c.method, "http://"+g.admin+"/api/v1"+c.path, strings.NewReader(c.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := g.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := g.control(c.method, "/api/v1"+c.path, c.body)
 		bad := strings.Contains(c.body, "gone") || strings.Contains(c.body, "beacon") || strings.Contains(c.body, "5, ")
-		if (resp.StatusCode == 200) == bad {
-			t.Errorf("%s %s: %d %s", c.path, c.body, resp.StatusCode, body)
+		if (a.status == 200) == bad {
+			t.Errorf("%s %s: %d %s", c.path, c.body, a.status, a.body)
 		}
-		if err := described.Check(c.operation, resp.StatusCode, resp.Header.Get("Content-Type"), body); err != nil {
+		if err := described.Check(c.operation, a.status, a.header.Get("Content-Type"), []byte(a.body)); err != nil {
 			t.Errorf("%s %s: %v", c.path, c.body, err)
 		}
 	}
 	soon(t, "those who wait read the message", func() bool {
-		return strings.Contains(g.text(t, "http://"+g.front+"/.sluice/room/rush"), "back at 20:30")
+		return strings.Contains(g.ask("GET", "/.sluice/room/rush").body, "back at 20:30")
 	})
 }

@@ -3,8 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,25 +31,12 @@ type person struct {
 }
 
 // ask asks at one of the addresses of the room "rush", and keeps what comes.
-func (p *person) ask(t *testing.T, g *running, method, what string, header ...string) (s roomPlace, status int) {
+func (p *person) ask(t *testing.T, g *running, method, what string, lines ...string) (s roomPlace, status int) {
 	t.Helper()
-	req, err := http.NewRequest(method, "http://"+g.front+"/.sluice/room/rush"+what, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Cookie", "uid="+p.user+"; sluice_room="+p.ticket+"; sluice_pass_rush="+p.pass)
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	resp, err := g.client.Do(req)
-	if err != nil {
-		t.Error(err)
-		return s, 0
-	}
-	defer resp.Body.Close()
-	text, _ := io.ReadAll(resp.Body)
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Errorf("%s %s: %d %s", method, what, resp.StatusCode, text)
+	cookies := "Cookie: uid=" + p.user + "; sluice_room=" + p.ticket + "; sluice_pass_rush=" + p.pass
+	a := g.ask(method, "/.sluice/room/rush"+what, append(lines, cookies)...)
+	if err := json.Unmarshal([]byte(a.body), &s); err != nil {
+		t.Errorf("%s %s: %d %s", method, what, a.status, a.body)
 	}
 	if s.Ticket != "" {
 		p.ticket, p.number = s.Ticket, s.Number
@@ -59,7 +44,7 @@ func (p *person) ask(t *testing.T, g *running, method, what string, header ...st
 	if s.Pass != "" {
 		p.pass = s.Pass
 	}
-	return s, resp.StatusCode
+	return s, a.status
 }
 
 // claims claims a pass once the notice of the call is over.
@@ -72,20 +57,8 @@ func (p *person) claims(t *testing.T, g *running) (s roomPlace, status int) {
 // order orders one unit.
 func (p *person) order(t *testing.T, g *running) (status int, reason string) {
 	t.Helper()
-	req, err := http.NewRequest("POST", "http://"+g.front+"/api/seckill/1001/order", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Cookie", "uid="+p.user)
-	req.Header.Set("Sluice-Pass", p.pass)
-	resp, err := g.client.Do(req)
-	if err != nil {
-		t.Error(err)
-		return 0, ""
-	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, resp.Body)
-	return resp.StatusCode, resp.Header.Get("X-Sluice-Reason")
+	a := g.ask("POST", "/api/seckill/1001/order", "Cookie: uid="+p.user, "Sluice-Pass: "+p.pass)
+	return a.status, a.reason
 }
 
 // roomDocument is the public document.
@@ -101,17 +74,13 @@ type roomDocument struct {
 	}
 }
 
-func (g *running) room(t *testing.T) (d roomDocument, resp *http.Response) {
+func (g *running) room(t *testing.T) (d roomDocument, a answer) {
 	t.Helper()
-	resp, err := g.client.Get("http://" + g.front + "/.sluice/room/rush")
-	if err != nil {
+	a = g.ask("GET", "/.sluice/room/rush")
+	if err := json.Unmarshal([]byte(a.body), &d); err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&d); err != nil {
-		t.Fatal(err)
-	}
-	return d, resp
+	return d, a
 }
 
 const oldRoomKey, newRoomKey = "0123456789abcdef-old", "0123456789abcdef-new"
@@ -226,7 +195,7 @@ func TestRoom_CallsInOrderForWhatIsFreeAndEndsWithTheStock(t *testing.T) {
 	var waits sync.WaitGroup
 	waits.Go(func() {
 		for phase := "pre_queue"; phase != "over" && len(news) < 10; {
-			s, _ := last.ask(t, gates[1], "GET", "/me", "Prefer", "wait=20")
+			s, _ := last.ask(t, gates[1], "GET", "/me", "Prefer: wait=20")
 			news, phase = append(news, s), s.Phase
 		}
 	})
@@ -268,10 +237,10 @@ func TestRoom_CallsInOrderForWhatIsFreeAndEndsWithTheStock(t *testing.T) {
 	if end := news[len(news)-1]; end.Phase != "over" || end.State != "waiting" {
 		t.Errorf("the last one has heard %+v", news)
 	}
-	d, resp := gates[1].room(t)
-	if d.Phase != "over" || d.Serving != 13 || resp.Header.Get("Cache-Control") != "public, max-age=1" ||
-		resp.Header.Get("Etag") == "" {
-		t.Errorf("%+v %v", d, resp.Header)
+	d, a := gates[1].room(t)
+	if d.Phase != "over" || d.Serving != 13 || a.header.Get("Cache-Control") != "public, max-age=1" ||
+		a.header.Get("Etag") == "" {
+		t.Errorf("%+v %v", d, a.header)
 	}
 	late := person{user: "late"}
 	if s, status := late.ask(t, gates[1], "POST", "/join"); s.Reason != "sold_out" {
@@ -313,11 +282,9 @@ func beginsAt(t *testing.T, gates []*running, was, at time.Time) {
 // rereads has the gate read its files again.
 func (g *running) rereads(t *testing.T) {
 	t.Helper()
-	resp, err := g.client.Post("http://"+g.admin+"/api/v1/reload", "application/json", nil)
-	if err != nil || resp.StatusCode != 200 {
-		t.Fatalf("reload: %v %v", resp, err)
+	if a := g.control("POST", "/api/v1/reload", ""); a.status != 200 {
+		t.Fatalf("reload: %d %s", a.status, a.body)
 	}
-	resp.Body.Close()
 }
 
 func TestRoom_DrawIsVerifiedFromPublishedDataAlone(t *testing.T) {
@@ -347,9 +314,9 @@ func TestRoom_DrawIsVerifiedFromPublishedDataAlone(t *testing.T) {
 	if d.Draw.Commit != before.Draw.Commit || d.Draw.Beacon != beacon || d.Early != 60 {
 		t.Errorf("after the draw: %+v", d)
 	}
-	record := "http://" + gates[1].front + "/.sluice/room/rush/draw"
+	const record = "/.sluice/room/rush/draw"
 	soon(t, "the record has the threshold", func() bool {
-		return !strings.Contains(gates[1].text(t, record), `"steps":[]`)
+		return !strings.Contains(gates[1].ask("GET", record).body, `"steps":[]`)
 	})
 	called := 0
 	for i, p := range people {
@@ -358,7 +325,7 @@ func TestRoom_DrawIsVerifiedFromPublishedDataAlone(t *testing.T) {
 			called++
 		}
 		if i%10 == 0 || s.ClaimFrom != 0 {
-			said := ok(t, "room", "verify", "--user", p.user, "--record", record)
+			said := ok(t, "room", "verify", "--user", p.user, "--record", "http://"+gates[1].front+record)
 			if strings.Contains(said, "not yet") != (s.ClaimFrom == 0) {
 				t.Errorf("%s is %s, and verified: %s", p.user, s.State, said)
 			}
@@ -401,19 +368,4 @@ func TestRoom_StatusTellsUnitsOfAPausedSKUFromHeldOnes(t *testing.T) {
 		g.metric("sluice_room_units", "room", "rush", "state", "off_sale"); held != 0 || off != 10 {
 		t.Errorf("sluice_room_units: %v held, %v off_sale; want 0, 10", held, off)
 	}
-}
-
-// text is what is answered at an address.
-func (g *running) text(t *testing.T, at string) string {
-	t.Helper()
-	resp, err := g.client.Get(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

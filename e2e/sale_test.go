@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -34,30 +33,15 @@ type onShow struct {
 }
 
 // shows asks what is left.
-func (g *running) shows(what string, header ...string) (s onShow, resp *http.Response) {
+func (g *running) shows(what string, lines ...string) (s onShow, a answer) {
 	g.t.Helper()
-	req, err := http.NewRequest("GET", "http://"+g.front+"/.sluice/stock"+what, nil)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	resp, err = g.client.Do(req)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	if resp.StatusCode == 200 {
-		if err := json.Unmarshal(text, &s); err != nil {
-			g.t.Fatalf("%s: %v", text, err)
+	a = g.ask("GET", "/.sluice/stock"+what, lines...)
+	if a.status == 200 {
+		if err := json.Unmarshal([]byte(a.body), &s); err != nil {
+			g.t.Fatalf("%s: %v", a.body, err)
 		}
 	}
-	return s, resp
+	return s, a
 }
 
 func TestSchedule_SaleOpensByItselfWithTheStockWrittenOnce(t *testing.T) {
@@ -75,10 +59,10 @@ func TestSchedule_SaleOpensByItselfWithTheStockWrittenOnce(t *testing.T) {
 			return s.Closes != 0 &&
 				s.Phase == "waiting"
 		})
-		s, resp := g.shows("/1001")
+		s, a := g.shows("/1001")
 		if at := s.Time + s.OpensIn; s.Opens != begins.UnixMilli() || at != s.Opens ||
-			resp.Header.Get("Cache-Control") != "public, max-age=1" {
-			t.Errorf("before the start: %+v %v", s, resp.Header)
+			a.header.Get("Cache-Control") != "public, max-age=1" {
+			t.Errorf("before the start: %+v %v", s, a.header)
 		}
 		if status, reason := early.buy(g.front); status != 403 || reason != "not_started" {
 			t.Errorf("an early order: %d %s", status, reason)
@@ -219,22 +203,25 @@ func TestStockStatus_IsAnsweredFromMemory(t *testing.T) {
 	shop := open(t, sells(r.Client))
 	r.Client.Set(t.Context(), key, 50, 0)
 	g := gate(t, shop.setting(), redisAt(r), unlimited, `stock.poll_interval = "1s"`, `stock.sold_out_ttl = "1h"`)
-	s, resp := g.shows("?sku=1001&sku=invented")
+	s, a := g.shows("?sku=1001&sku=invented")
 	if len(s.Stock) != 2 || s.Stock[0].Phase != "open" || s.Stock[0].Left != "many" || s.Stock[0].Free != nil ||
 		s.Stock[1].Phase != "unknown" {
 		t.Errorf("%+v", s)
 	}
-	if resp.Header.Get("Access-Control-Allow-Origin") != "" || resp.Header.Get("Vary") != "Origin" {
-		t.Errorf("%v", resp.Header)
+	if a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("Vary") != "Origin" {
+		t.Errorf("%v", a.header)
 	}
 	_, one := g.shows("/1001")
-	if _, again := g.shows("/1001", "If-None-Match", one.Header.Get("ETag")); again.StatusCode != 304 ||
-		again.Header.Get("Sluice-Time") == "" {
-		t.Errorf("asked again: %d %v", again.StatusCode, again.Header)
+	if _, again := g.shows("/1001", "If-None-Match: "+one.header.Get("ETag")); again.status != 304 ||
+		again.header.Get("Sluice-Time") == "" {
+		t.Errorf("asked again: %d %v", again.status, again.header)
 	}
 	r.Client.Set(t.Context(), key, 5, 0)
 	soon(t, "few are left",
-		func() bool { s, _ := g.shows("/1001", "If-None-Match", one.Header.Get("ETag")); return s.Left == "few" })
+		func() bool {
+			s, _ := g.shows("/1001", "If-None-Match: "+one.header.Get("ETag"))
+			return s.Left == "few"
+		})
 	const questions = 3000
 	reads := func() int64 { return r.Calls("get") + r.Calls("mget") } // of stock; the gate itself makes one a second
 	before := reads()
@@ -245,8 +232,8 @@ func TestStockStatus_IsAnsweredFromMemory(t *testing.T) {
 		t.Errorf("the stock was read %d times, and %d during %d questions", before, n, questions)
 	}
 	for _, bad := range []string{"/", "/a%20b", "", "?sku=", "?x=1", "?" + strings.Repeat("sku=1&", 21)} {
-		if _, resp := g.shows(bad); resp.StatusCode != 400 {
-			t.Errorf("%s: %d", bad, resp.StatusCode)
+		if _, a := g.shows(bad); a.status != 400 {
+			t.Errorf("%s: %d", bad, a.status)
 		}
 	}
 	if shop.arrivals.Load() != 0 {

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,7 +17,6 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 	_ "modernc.org/sqlite" // by the name sqlite
 
 	"sluice/internal/dbtest"
@@ -283,25 +281,13 @@ func (b *settleBench) lag() {
 // histogram reads the lag with its fine buckets, which the text form has not.
 func (b *settleBench) histogram(s *running) *dto.Histogram {
 	b.Helper()
-	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://"+s.ops+"/metrics", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	r.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
-	response, err := s.client.Do(r)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer response.Body.Close()
-	for families := expfmt.NewDecoder(response.Body, expfmt.ResponseFormat(response.Header)); ; {
-		var f dto.MetricFamily
-		if err := families.Decode(&f); err != nil {
-			b.Fatalf("no lag in the metrics: %v", err)
-		}
+	for _, f := range s.families() {
 		if f.GetName() == "sluice_settler_lag_seconds" {
 			return f.GetMetric()[0].GetHistogram()
 		}
 	}
+	b.Fatal("no lag in the metrics")
+	return nil
 }
 
 // quantile is the upper bound of the fine bucket that has it.

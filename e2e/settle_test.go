@@ -120,7 +120,7 @@ func TestSettlement_DeadDatabaseTouchesNoOrder(t *testing.T) {
 			!strings.Contains(s.scrape(), "sluice_settler_behind_seconds{target=\"orders\"} 0\n")
 	})
 	soon(t, "the gate's dashboard knows that the database is away", func() bool {
-		_, text := g.control(t, "/api/v1/settlement")
+		text := g.control("GET", "/api/v1/settlement", "").body
 		return strings.Contains(text, `"configured":true`) && strings.Contains(text, `"home":"main"`) &&
 			strings.Contains(text, `"up":false`)
 	})
