@@ -2,14 +2,9 @@ package proxy
 
 import (
 	"bufio"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
@@ -17,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/route"
 )
 
@@ -128,7 +124,7 @@ func TestForwarded_SchemeIsThatOfTheClientsConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := serve(t, p, ServerOptions{TLS: selfSigned(t)})
+	addr := serve(t, p, ServerOptions{TLS: testkit.SelfSigned(t)})
 	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
 	if err != nil {
 		t.Fatal(err)
@@ -140,18 +136,4 @@ func TestForwarded_SchemeIsThatOfTheClientsConnection(t *testing.T) {
 	if err != nil || resp.StatusCode != 200 || !told {
 		t.Errorf("%v, %v, the upstream saw %q", resp, err, to.all())
 	}
-}
-
-func selfSigned(t *testing.T) *tls.Config {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }

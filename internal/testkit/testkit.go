@@ -1,5 +1,5 @@
-// Package testkit is what the tests of several packages share: waiting, free ports, logs and configurations. Only
-// tests import it.
+// Package testkit is what the tests of several packages share: waiting, free ports, certificates, logs and
+// configurations. Only tests import it.
 package testkit
 
 import (

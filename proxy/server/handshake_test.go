@@ -19,7 +19,7 @@ func (s slowLine) Write(p []byte) (int, error) {
 
 func TestHandshake_OverASlowLineSucceeds(t *testing.T) {
 	o := long
-	o.TLS, o.IdleTimeout = selfSigned(t), 10*time.Millisecond
+	o.TLS, o.IdleTimeout = testkit.SelfSigned(t), 10*time.Millisecond
 	_, addr := engine(hidden).start(t, &handler{}, o)
 	raw := connect(t, addr)
 	c := clientOf(t, tls.Client(slowLine{raw.Conn}, &tls.Config{InsecureSkipVerify: true}))
@@ -29,7 +29,7 @@ func TestHandshake_OverASlowLineSucceeds(t *testing.T) {
 
 func TestHandshake_ThatIsSlowIsCutOff(t *testing.T) {
 	h := &handler{}
-	o := Options{TLS: selfSigned(t), ReadHeaderTimeout: 50 * time.Millisecond, IdleTimeout: time.Hour}
+	o := Options{TLS: testkit.SelfSigned(t), ReadHeaderTimeout: 50 * time.Millisecond, IdleTimeout: time.Hour}
 	_, addr := engine(hidden).start(t, h, o)
 	for _, said := range []string{"", "\x16\x03\x01\x02\x00\x01"} {
 		c := connect(t, addr)

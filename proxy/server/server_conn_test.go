@@ -65,7 +65,7 @@ func TestServer_ServesTLSAndUnixSockets(t *testing.T) {
 		answerText(x, 200, fmt.Sprintf("%v %v %d", x.Conn.Secure(), x.Conn.Peer(), x.Conn.Requests()))
 	}}
 	o := long
-	o.TLS = selfSigned(t)
+	o.TLS = testkit.SelfSigned(t)
 	_, addr := engine(hidden).start(t, h, o)
 	secure, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
 	if err != nil {

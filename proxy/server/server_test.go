@@ -10,9 +10,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/valyala/fasthttp"
 	"testing/synctest"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"sluice/internal/testkit"
 )
@@ -225,7 +226,7 @@ func TestServer_LastAnswerIsNotResetAway(t *testing.T) {
 					o := long
 					switch name {
 					case "TLS":
-						o.TLS = selfSigned(t)
+						o.TLS = testkit.SelfSigned(t)
 					case "PROXY protocol":
 						o.ProxyProtocol = always
 					}
