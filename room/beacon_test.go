@@ -1,13 +1,9 @@
 package room
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/cloudflare/circl/sign/bls"
 )
 
 // Round 1000 of quicknet, as drand publishes it.
@@ -36,22 +32,12 @@ func TestKey_AcceptsAPublishedRoundOfQuicknetAlone(t *testing.T) {
 }
 
 func TestKey_AcceptsRoundsOfItsOwnBeaconAlone(t *testing.T) {
-	seed := make([]byte, 32)
-	_, _ = rand.Read(seed)
-	private, err := bls.KeyGen[bls.KeyG2SigG1](seed, nil, nil)
+	key, sign := ownBeacon(t)
+	k, err := ParseBeaconKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := private.PublicKey().MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := ParseBeaconKey(hex.EncodeToString(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	message := BeaconMessage(7)
-	signature := hex.EncodeToString(bls.Sign(private, message[:]))
+	signature := sign(7)
 	if err := k.Verify(7, signature); err != nil {
 		t.Error(err)
 	}
