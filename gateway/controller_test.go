@@ -51,6 +51,17 @@ listen = ""
 listen = ""
 `
 
+// gatewayOf is what c wires, until the test ends. It does not listen.
+func gatewayOf(t testing.TB, c *config.Config) *Gateway {
+	t.Helper()
+	g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	return g
+}
+
 // steer is a gate without a listener, and its files, which a test writes.
 func steer(t testing.TB) (g *Gateway, file *string) {
 	t.Helper()
@@ -62,10 +73,7 @@ func steer(t testing.TB) (g *Gateway, file *string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, err = New(c, Options{}, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+	g = gatewayOf(t, c)
 	g.controller.load, g.controller.files = read, &configFiles{}
 	g.controller.drain = make(chan struct{}, 1)
 	g.watch = admin.NewHistory(g.proxy.Counters().Traffic, g.dashboardMetrics())

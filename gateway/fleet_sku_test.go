@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"net"
 	"strconv"
 	"strings"
@@ -395,11 +394,7 @@ func TestReload_NameThatSomethingNewNeedsRejectsTheFile(t *testing.T) {
 		}
 		return c
 	}
-	g, err := New(parsed("", ""), Options{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+	g := gatewayOf(t, parsed("", ""))
 	if err := g.fleet.join(); err != nil || g.fleet.current() != nil {
 		t.Errorf("%v: without a name it shares something", err)
 	}

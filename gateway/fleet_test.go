@@ -33,11 +33,7 @@ func inFleet(t *testing.T, server *redistest.Server, more string) *config.Config
 // joined is a gate in the fleet of a Redis.
 func joined(t *testing.T, server *redistest.Server, more string) *Gateway {
 	t.Helper()
-	g, err := New(inFleet(t, server, more), Options{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+	g := gatewayOf(t, inFleet(t, server, more))
 	if err := g.fleet.join(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"log/slog"
 	"testing"
 	"time"
 
@@ -14,11 +13,7 @@ import (
 func wired(t *testing.T, limits string) (*Gateway, *config.Config) {
 	t.Helper()
 	c := testkit.LimitConfig(t, limits)
-	g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+	g := gatewayOf(t, c)
 	return g, c
 }
 

@@ -3,8 +3,6 @@ package gateway
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"strconv"
 	"sync"
 	"testing"
@@ -24,11 +22,7 @@ func mirroring(t *testing.T, server *redistest.Server, units int64) (gates []*Ga
 	c.Stock.Reserve.WriteBack, c.Stock.Reserve.MaxPerUser, c.Stock.Layout.Key = true, 0, "stock:$sku"
 	c.Upstream.Targets = []string{"http://127.0.0.1:9"}
 	for range 2 {
-		g, err := New(c, Options{}, slog.New(slog.NewTextHandler(io.Discard, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(g.Close)
+		g := gatewayOf(t, c)
 		testkit.Eventually(t, "the ledger is open", func() bool { return g.Orders().Reserver() != nil })
 		gates = append(gates, g)
 	}

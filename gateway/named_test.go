@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -40,12 +39,7 @@ func TestApp_SeriesDoNotGrowWithTheSKUsThatAreAsked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := New(c, Options{},
-				slog.New(slog.NewTextHandler(io.Discard, nil)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer g.Close()
+			g := gatewayOf(t, c)
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)

@@ -197,12 +197,7 @@ func TestOrdersOpen_HoursAreNotToldByAClockThatIsWrong(t *testing.T) {
 	begin := func(sales ...config.Sale) *Gateway {
 		c := storetest.Reserving(redis.Addr)
 		c.Upstream.Targets, c.Sales = []string{"http://127.0.0.1:1"}, sales
-		g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(g.Close)
-		return g
+		return gatewayOf(t, c)
 	}
 	testkit.Must[ledger.Stock](t)(begin().Orders().Store.SetTotal(t.Context(), "1001", 3, 0))
 	turn(24 * time.Hour)

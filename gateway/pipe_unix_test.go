@@ -4,7 +4,6 @@ package gateway
 
 import (
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,11 +38,7 @@ func TestPipe_InThePlaceOfAFileIsABadFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(g.Close)
+			g := gatewayOf(t, c)
 			var from configFiles
 			from.set(c.Files(), false)
 			g.controller.load, g.controller.files = load, &from

@@ -51,11 +51,7 @@ confirm_on = ["2xx"]
 // served is a gateway of c that listens, and how it answers an order.
 func served(t *testing.T, c *config.Config) (g *Gateway, order func() (status int)) {
 	t.Helper()
-	g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+	g = gatewayOf(t, c)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -190,11 +186,7 @@ func TestReload_OtherSecretInTheSameFileRejectsTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+	g := gatewayOf(t, c)
 	g.controller.load, g.controller.files = load, &configFiles{}
 	file(filepath.Base(secret), "another, of another shop")
 	_, err = g.controller.Reload(t.Context(), false)

@@ -134,11 +134,7 @@ func TestApply_FortyTimesUnderLoadLosesNothing(t *testing.T) {
 			}
 		}
 	})
-	g, err := New(changing(t, 0, redis.Addr, shops), Options{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+	g := gatewayOf(t, changing(t, 0, redis.Addr, shops))
 	if _, err := g.Orders().Store.SetTotal(t.Context(), "1", 10_000_000, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -215,11 +211,7 @@ func TestApply_ChangesAllOrNothing(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Start(t)
 	shops := twoShops(t, http.NotFound)
-	g, err := New(changing(t, 0, redis.Addr, shops), Options{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+	g := gatewayOf(t, changing(t, 0, redis.Addr, shops))
 	before, handler := g.running.Load(), g.proxy
 	next := changing(t, 1, redis.Addr, shops)
 	next.AccessLog.Output = "file:" + t.TempDir() + "/none/access.log"
@@ -241,11 +233,7 @@ func TestApply_FirstRouteThatReservesOpensTheLedger(t *testing.T) {
 	shops := twoShops(t, http.NotFound)
 	first := changing(t, 0, redis.Addr, shops)
 	first.Routes = first.Routes[1:]
-	g, err := New(first, Options{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+	g := gatewayOf(t, first)
 	if g.Orders() != nil {
 		t.Fatal("there is a ledger, and no route reserves")
 	}
@@ -282,11 +270,7 @@ gate = "reserve"
 sku = "$path_sku"
 `, shops[0].URL, redis.Addr, lines))
 	}
-	g, err := New(with("max_per_user = 1"), Options{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+	g := gatewayOf(t, with("max_per_user = 1"))
 	testkit.Eventually(t, "the ledger is open", func() bool { return g.Orders().Reserver() != nil })
 	if _, err := g.Orders().Store.SetTotal(t.Context(), "1", 10, 5); err != nil {
 		t.Fatal(err)

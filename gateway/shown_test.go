@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"log/slog"
 	"maps"
 	"os"
 	"regexp"
@@ -38,11 +37,7 @@ func TestApp_TheDashboardMissesNoMetricThatItReads(t *testing.T) {
 	c.Routes[0].MaxInFlight = 5
 	c.Routes = append(c.Routes, config.Route{Name: "checked", Match: "/checked/{sku}", Gate: "check", SKU: "$path_sku"},
 		config.Route{Name: "pages", Match: "/", Gate: "pass"})
-	g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
+	g := gatewayOf(t, c)
 	if _, err := g.Orders().Store.SetTotal(t.Context(), "1001", 5, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -100,11 +95,7 @@ func TestApp_TheDashboardReadsAsMuchWithManyRoutes(t *testing.T) {
 			name := strings.Repeat("r", i+1)
 			c.Routes = append(c.Routes, config.Route{Name: name, Match: "/" + name, Gate: "limit", MaxInFlight: 5})
 		}
-		g, err := New(c, Options{}, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(g.Close)
+		g := gatewayOf(t, c)
 		return len(spelled(t, g.dashboardMetrics()))
 	}
 	if few, many := reads(1), reads(100); few != many {
