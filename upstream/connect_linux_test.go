@@ -62,14 +62,10 @@ func TestPool_SlowDialTakesAReturnedConnection(t *testing.T) {
 			answer := make(chan struct{})
 			l := listenNarrow(t)
 			server := serveRaw(t, l, func(v *visit) {
-				for {
-					head, _, err := v.request()
-					if err != nil {
-						return
-					}
+				v.each(func(head string) {
 					<-answer
 					v.reply(ok(targetOf(head)))
-				}
+				})
 			})
 			o := options(server.url())
 			o.ConnectTimeout = 4 * time.Second

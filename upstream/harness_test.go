@@ -194,16 +194,19 @@ func ok(body string) string {
 	return "HTTP/1.1 200 OK\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
 }
 
-// echo answers every request with its own target as the body.
-func echo(v *visit) {
+// each has every request of the connection answered by its head.
+func (v *visit) each(answer func(head string)) {
 	for {
 		head, _, err := v.request()
 		if err != nil {
 			return
 		}
-		v.reply(ok(targetOf(head)))
+		answer(head)
 	}
 }
+
+// echo answers every request with its own target as the body.
+func echo(v *visit) { v.each(func(head string) { v.reply(ok(targetOf(head))) }) }
 
 func targetOf(head string) string {
 	f := strings.Fields(head)

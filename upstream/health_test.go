@@ -112,11 +112,7 @@ func TestEjection_UnreachableTargetIsEjected(t *testing.T) {
 
 func TestMetrics_CountEveryOutcome(t *testing.T) {
 	server := newRawServer(t, func(v *visit) {
-		for {
-			head, _, err := v.request()
-			if err != nil {
-				return
-			}
+		v.each(func(head string) {
 			switch targetOf(head) {
 			case "/late":
 				v.waitClosed()
@@ -127,7 +123,7 @@ func TestMetrics_CountEveryOutcome(t *testing.T) {
 			default:
 				v.reply(ok("x"))
 			}
-		}
+		})
 	})
 	o := options(server.url(), "http://127.0.0.1:1")
 	o.Policy = "first"

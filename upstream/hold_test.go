@@ -15,11 +15,7 @@ import (
 func largePages(t *testing.T) (server *rawServer, page string) {
 	page = strings.Repeat("0123456789abcdef", 2<<20/16)
 	return newRawServer(t, func(v *visit) {
-		for {
-			head, _, err := v.request()
-			if err != nil {
-				return
-			}
+		v.each(func(head string) {
 			switch targetOf(head) {
 			case "/counted":
 				v.reply(ok(page))
@@ -28,11 +24,10 @@ func largePages(t *testing.T) (server *rawServer, page string) {
 			case "/events":
 				v.reply(status200 + "Content-Type: text/event-stream\r\n\r\n:\n\n")
 				v.waitClosed()
-				return
 			default:
 				v.reply(ok(targetOf(head)))
 			}
-		}
+		})
 	}), page
 }
 

@@ -202,16 +202,12 @@ func TestPool_UnreachableTargetIsPassedOver(t *testing.T) {
 func TestPool_PagesLeaveConnectionsForOrders(t *testing.T) {
 	leave := make(chan struct{})
 	server := newRawServer(t, func(v *visit) {
-		for {
-			head, _, err := v.request()
-			if err != nil {
-				return
-			}
+		v.each(func(head string) {
 			if targetOf(head) == "/page" {
 				<-leave
 			}
 			v.reply(ok(targetOf(head)))
-		}
+		})
 	})
 	o := options(server.url())
 	o.MaxConns = 8
@@ -248,16 +244,12 @@ func TestPool_PagesLeaveConnectionsForOrders(t *testing.T) {
 func TestPool_OrdersLeaveConnectionsForPages(t *testing.T) {
 	release := make(chan struct{})
 	server := newRawServer(t, func(v *visit) {
-		for {
-			head, _, err := v.request()
-			if err != nil {
-				return
-			}
+		v.each(func(head string) {
 			if targetOf(head) == "/slow" {
 				<-release
 			}
 			v.reply(ok(targetOf(head)))
-		}
+		})
 	})
 	o := options(server.url())
 	o.MaxConns = 8

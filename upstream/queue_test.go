@@ -17,15 +17,11 @@ import (
 func holding(t *testing.T) (server *rawServer, arrived chan string, letGo chan struct{}) {
 	arrived, letGo = make(chan string, 1000), make(chan struct{})
 	return newRawServer(t, func(v *visit) {
-		for {
-			head, _, err := v.request()
-			if err != nil {
-				return
-			}
+		v.each(func(head string) {
 			arrived <- targetOf(head)
 			<-letGo
 			v.reply(ok(targetOf(head)))
-		}
+		})
 	}), arrived, letGo
 }
 

@@ -67,13 +67,9 @@ func TestTransport_WritesTheRequestAsGiven(t *testing.T) {
 // An empty Host is the authority of the target that the request is sent to, whichever that is.
 func TestTransport_EmptyHostIsTheTargetsOwn(t *testing.T) {
 	server := newRawServer(t, func(v *visit) {
-		for {
-			head, _, err := v.request()
-			if err != nil {
-				return
-			}
+		v.each(func(head string) {
 			v.reply(ok(strings.Split(head, "\r\n")[1]))
-		}
+		})
 	})
 	o := options(closedPort(t), server.url())
 	o.Policy = "first"
