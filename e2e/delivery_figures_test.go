@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/load"
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 )
@@ -201,10 +201,10 @@ func TestDelivery_CostsLittleMoreThanDirect(t *testing.T) {
 		g := gate(t, redisAt(r), boundless,
 			shop.patient(shop.server.URL), routes)
 		ok(t, "stock", "set", "--config", g.file, "1001", strconv.Itoa(n))
-		cpu, redis, calls := g.cpu(t), redisCPU(t, r), r.Calls("evalsha")
+		cpu, redis, calls := g.cpu(), r.CPU(), r.Calls("evalsha")
 		g.many(t, n, 32, "body", func(int, *http.Response) {})
 		soon(t, "all are made", func() bool { return ledgerOf(t, r, "1001").sold >= n*95/100 })
-		costs[i] = cost{(g.cpu(t) - cpu) * 1e6 / float64(n), (redisCPU(t, r) - redis) * 1e6 / float64(n),
+		costs[i] = cost{(g.cpu() - cpu).Seconds() * 1e6 / float64(n), (r.CPU() - redis) * 1e6 / float64(n),
 			float64(r.Calls("evalsha")-calls) / float64(n)}
 	}
 	direct, queued := costs[0], costs[1]
@@ -216,57 +216,24 @@ func TestDelivery_CostsLittleMoreThanDirect(t *testing.T) {
 	}
 }
 
-// cpu is the CPU time of a gate in seconds: 1/100 s is a tick.
-func (g *running) cpu(t *testing.T) float64 {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", g.process.Process.Pid))
+// cpu is the CPU time of a gate.
+func (g *running) cpu() time.Duration {
+	g.t.Helper()
+	used, err := load.CPU([]int{g.process.Process.Pid})
 	if err != nil {
-		t.Skip(err)
+		g.t.Skip(err)
 	}
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	var sum float64
-	for _, f := range fields[11:13] {
-		n, err := strconv.ParseFloat(f, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += n / 100
-	}
-	return sum
+	return used
 }
 
 // pss is the memory of the gate in KiB, shared pages counted in part.
 func (g *running) pss() int {
 	g.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", g.process.Process.Pid))
+	bytes, err := load.PSS([]int{g.process.Process.Pid})
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	found := regexp.MustCompile(`(?m)^Pss:\s+(\d+) kB`).FindSubmatch(text)
-	if found == nil {
-		g.t.Fatal("no Pss")
-	}
-	kib, _ := strconv.Atoi(string(found[1]))
-	return kib
-}
-
-func redisCPU(t *testing.T, r *redistest.Server) (sum float64) {
-	t.Helper()
-	text, err := r.Client.Info(t.Context(), "cpu").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if name == "used_cpu_sys" || name == "used_cpu_user" {
-			n, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum += n
-		}
-	}
-	return sum
+	return int(bytes >> 10)
 }
 
 // Clients that wait for another state, each of its own order, take at most 6 KiB each, and hear of it soon: the 10,000

@@ -3,10 +3,8 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -66,16 +64,17 @@ type asking struct {
 	gate                 *running
 	method, path, cookie string
 
-	asked, ticks int
+	asked int
+	cpu   time.Duration
 }
 
 // each is the CPU of one answer in µs.
-func (a *asking) each() float64 { return float64(a.ticks) * 10_000 / float64(a.asked) }
+func (a *asking) each() float64 { return float64(a.cpu.Microseconds()) / float64(a.asked) }
 
 func (a *asking) ask(t *testing.T, n int) {
 	t.Helper()
 	const connections = 64
-	before := a.gate.ticks()
+	before := a.gate.cpu()
 	client := &fasthttp.HostClient{Addr: a.gate.front, MaxConns: connections, ReadTimeout: long}
 	defer client.CloseIdleConnections()
 	var left atomic.Int64
@@ -99,24 +98,5 @@ func (a *asking) ask(t *testing.T, n int) {
 		})
 	}
 	all.Wait()
-	a.asked, a.ticks = a.asked+n, a.ticks+a.gate.ticks()-before
-}
-
-// ticks is the CPU of the gate in hundredths of a second.
-func (g *running) ticks() int {
-	g.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", g.process.Process.Pid))
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	sum := 0
-	for _, field := range strings.Fields(rest)[11:13] { // utime and stime
-		n, err := strconv.Atoi(field)
-		if err != nil {
-			g.t.Fatal(err)
-		}
-		sum += n
-	}
-	return sum
+	a.asked, a.cpu = a.asked+n, a.cpu+a.gate.cpu()-before
 }

@@ -206,13 +206,13 @@ func (b *settleBench) backlog(what string, skus []string, orders, call int) floa
 	memory := 0
 	for s.metric("sluice_settler_entries_total") < float64(2*orders/call) {
 		time.Sleep(100 * time.Millisecond) // between two looks, which take CPU
-		memory = max(memory, b.memory(s))
+		memory = max(memory, s.pss())
 		if time.Since(begin) > time.Hour {
 			b.Fatal("the backlog is not settled within an hour")
 		}
 	}
 	took := time.Since(begin)
-	memory = max(memory, b.memory(s))
+	memory = max(memory, s.pss())
 	cpu := stopped(s)
 	speed := float64(orders) / took.Seconds()
 	b.Logf("%s: %d orders, sold in %.1f s, drained in %.1f s: %.0f orders/s; settler %.1f µs CPU an order, "+
@@ -227,21 +227,6 @@ func stopped(s *running) time.Duration {
 	s.terminate()
 	s.stopped()
 	return s.process.ProcessState.UserTime() + s.process.ProcessState.SystemTime()
-}
-
-// memory is the proportional set size of a settler in KiB.
-func (b *settleBench) memory(s *running) int {
-	b.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", s.process.Process.Pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "\nPss:")
-	kib, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		b.Fatal(err)
-	}
-	return kib
 }
 
 // lag sells at a constant rate, and reads the settler's histogram of the oldest change of each transaction.
@@ -270,7 +255,7 @@ func (b *settleBench) lag() {
 	want := float64(2*orders/benchCall + 4)
 	soon(b.T, "everything is settled", func() bool { return s.metric("sluice_settler_entries_total") >= want })
 	h := b.histogram(s)
-	transactions, memory := s.metric("sluice_settler_transactions_total"), b.memory(s)
+	transactions, memory := s.metric("sluice_settler_transactions_total"), s.pss()
 	cpu := stopped(s)
 	b.Logf("%d orders in %.1f s (%.0f/s), 4 SKUs: lag p50 %s, p99 %s; %.0f transactions, settler %.1f µs CPU an "+
 		"order, PSS %.1f MiB", orders, sold.Seconds(), float64(orders)/sold.Seconds(), quantile(h, 0.5), quantile(h, 0.99),

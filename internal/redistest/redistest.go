@@ -217,6 +217,26 @@ func (s *Server) Number(section, name string) int64 {
 	return n
 }
 
+// CPU is how many seconds of a processor the server has used.
+func (s *Server) CPU() (seconds float64) {
+	s.t.Helper()
+	text, err := s.Client.Info(context.Background(), "cpu").Result()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "used_cpu_user" || name == "used_cpu_sys" {
+			n, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			seconds += n
+		}
+	}
+	return seconds
+}
+
 // stop ends what Start began.
 func (s *Server) stop() {
 	if s.Client != nil {

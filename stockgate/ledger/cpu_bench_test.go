@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"strconv"
-	"strings"
 	"testing"
 
 	"sluice/internal/redistest"
@@ -37,12 +36,12 @@ func BenchmarkRedisCPU(b *testing.B) {
 				}
 			}
 			testkit.Storm(4*buyers, buyers, func(i int) { buy("warm-" + strconv.Itoa(i)) })
-			before := processor(b, server)
+			before := server.CPU()
 			b.ResetTimer()
 			testkit.Storm(b.N, buyers, func(i int) { buy(strconv.Itoa(i)) })
 			testkit.Eventually(b, "all is settled", func() bool { return stockIn(b, r).Held == 0 })
 			b.StopTimer()
-			b.ReportMetric((processor(b, server)-before)*1e6/float64(b.N), "redis-cpu-µs/order")
+			b.ReportMetric((server.CPU()-before)*1e6/float64(b.N), "redis-cpu-µs/order")
 		})
 	}
 }
@@ -56,19 +55,4 @@ func oneByOne(b *testing.B, r *Store, n string) {
 	testkit.Check(b, err)
 	_, err = r.Finish(context.Background(), testSKU, 1, 2_000, Confirm, items, done)
 	testkit.Check(b, err)
-}
-
-// processor is how many seconds of a processor the server has used.
-func processor(b *testing.B, server *redistest.Server) (seconds float64) {
-	text, err := server.Client.Info(context.Background(), "cpu").Result()
-	testkit.Check(b, err)
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if name == "used_cpu_user" || name == "used_cpu_sys" {
-			n, err := strconv.ParseFloat(value, 64)
-			testkit.Check(b, err)
-			seconds += n
-		}
-	}
-	return seconds
 }

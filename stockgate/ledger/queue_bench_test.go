@@ -71,11 +71,11 @@ func BenchmarkQueueCPU(b *testing.B) {
 				return err
 			}},
 		} {
-			before := processor(b, server)
+			before := server.CPU()
 			for round := range rounds {
 				testkit.Check(b, step.each(round))
 			}
-			b.ReportMetric((processor(b, server)-before)*1e6/(together*rounds), step.name+"-µs/order")
+			b.ReportMetric((server.CPU()-before)*1e6/(together*rounds), step.name+"-µs/order")
 		}
 		stock := stockIn(b, r)
 		testkit.Want(b, "sold", stock.Sold, 2*together*rounds)
