@@ -11,9 +11,9 @@ import (
 
 	"sluice/admin"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/room"
-	"sluice/stockgate/redisconn"
 )
 
 // Round 1000 of quicknet, as drand publishes it.
@@ -23,12 +23,7 @@ const published = "b44679b9a59af2ec876b1a6b1ad52ea9b1615fc3982b19576350f93447cb1
 // drawing is an instance of a room with a draw whose file names a beacon.
 func drawing(t *testing.T, addr, key string, rounds room.BeaconSchedule, sale room.Sale) *room.Room {
 	t.Helper()
-	link, err := redisconn.New(redisconn.Options{Addresses: []string{addr}, PoolSize: 2, ConnectTimeout: 5 * time.Second,
-		Timeout: 5 * time.Second, BreakerErrors: redisconn.Unbroken, BreakerPause: 20 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = link.Close() })
+	link := storetest.Link(t, addr)
 	one, err := room.New(room.Options{
 		Rules: room.Rules{Name: "r", Draw: true, BeaconKey: key, Beacon: rounds, Opens: time.Minute, Pass: time.Minute,
 			ClaimWithin: time.Minute, Overshoot: 1, PollFloor: time.Second, PollCeiling: 20 * time.Second},

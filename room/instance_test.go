@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/proxy"
 	"sluice/proxy/reject"
-	"sluice/stockgate/redisconn"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -30,12 +30,7 @@ var key = []byte("0123456789abcdef-key")
 
 func open(t testing.TB, r *redistest.Server, change func(*Options)) *stand {
 	t.Helper()
-	link, err := redisconn.New(redisconn.Options{Addresses: []string{r.Addr}, PoolSize: 2, ConnectTimeout: 5 * time.Second,
-		Timeout: 5 * time.Second, BreakerErrors: redisconn.Unbroken, BreakerPause: 20 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = link.Close() })
+	link := storetest.Link(t, r.Addr)
 	s := &stand{log: &testkit.Log{}}
 	s.stock.Store(&KnownStock{Known: true, Epoch: 1, Version: 1, Free: 2, Hold: time.Minute})
 	began := time.Now().Add(-time.Minute).UnixMilli()
@@ -49,9 +44,7 @@ func open(t testing.TB, r *redistest.Server, change func(*Options)) *stand {
 	if change != nil {
 		change(&o)
 	}
-	if s.Room, err = New(o, [][]byte{key}); err != nil {
-		t.Fatal(err)
-	}
+	s.Room = testkit.Must[*Room](t)(New(o, [][]byte{key}))
 	s.Start()
 	t.Cleanup(s.Close)
 	return s

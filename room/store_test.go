@@ -7,17 +7,12 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/stockgate/redisconn"
+	"sluice/internal/storetest"
 )
 
 func openStore(t *testing.T, r *redistest.Server) *Store {
 	t.Helper()
-	link, err := redisconn.New(redisconn.Options{Addresses: []string{r.Addr}, PoolSize: 2, ConnectTimeout: 5 * time.Second,
-		Timeout: 5 * time.Second, BreakerErrors: redisconn.Unbroken, BreakerPause: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = link.Close() })
+	link := storetest.Link(t, r.Addr)
 	return NewStore(link, "shop", "double-11")
 }
 

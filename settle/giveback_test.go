@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
-	"sluice/stockgate/redisconn"
+	"sluice/internal/storetest"
 )
 
 // waits is a database that knows no order, and keeps how long the settler waits. Settler uses nothing else of it.
@@ -29,14 +29,7 @@ func (w *waits) Postpone(_ context.Context, _ Giveback, d time.Duration) error {
 }
 
 func TestGiveback_WaitsLongerAndLongerAndTellsAfterAnHour(t *testing.T) {
-	client, err := redisconn.New(redisconn.Options{
-		Addresses: []string{redistest.Start(t).Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
+	client := storetest.Link(t, redistest.Start(t).Addr)
 	db := &waits{}
 	s, err := New(Stream{Name: "shop", Redis: client}, db, Options{Batch: 1, Givebacks: db,
 		Log: slog.New(slog.DiscardHandler)})

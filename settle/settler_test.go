@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/stockgate/redisconn"
 )
 
@@ -24,14 +25,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 // SKUs that are too many are named by log, metrics and alert.
 func TestSettler_TellsOfSKUsThatItDoesNotSettle(t *testing.T) {
 	server := redistest.Start(t)
-	client, err := redisconn.New(redisconn.Options{
-		Addresses: []string{server.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
+	client := storetest.Link(t, server.Addr)
 	names := make([]redis.Z, maxSKUs+2)
 	for i := range names {
 		names[i].Member = fmt.Sprintf("%06d", i)

@@ -2,25 +2,18 @@ package settle
 
 import (
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/stockgate/redisconn"
 )
 
 // What Redis rejects is an error of Redis, by which a cluster is asked elsewhere and the breaker stays closed.
 func TestStreamEntries_ErrorOfRedisStaysOne(t *testing.T) {
 	server := redistest.Start(t)
-	client, err := redisconn.New(redisconn.Options{
-		Addresses: []string{server.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
+	client := storetest.Link(t, server.Addr)
 	if err := server.Client.Set(t.Context(), "sluice:shop:{1001}:q", "text", 0).Err(); err != nil {
 		t.Fatal(err)
 	}

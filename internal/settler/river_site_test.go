@@ -16,6 +16,7 @@ import (
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
@@ -49,15 +50,8 @@ func stderr() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-func redisOptions(address string) redisconn.Options {
-	return redisconn.Options{
-		Addresses: []string{address}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
-	}
-}
-
 func runSettler() {
-	r, err := redisconn.New(redisOptions(os.Getenv(childTo)))
+	r, err := redisconn.New(storetest.Redis(os.Getenv(childTo)))
 	if err != nil {
 		panic(err)
 	}
@@ -130,20 +124,18 @@ type jobSite struct {
 func newJobSite(t *testing.T) *jobSite {
 	t.Helper()
 	s := &jobSite{T: t, url: dbtest.InPostgres(t), redis: redistest.Start(t)}
-	var err1, err2, err3, err4 error
+	s.stream = settle.Stream{Name: "shop", Redis: storetest.Link(t, s.redis.Addr)}
+	var err1, err2, err3 error
 	s.pool, err1 = openJobs(s.url, "")
 	s.store, err2 = openStore(s.url)
-	s.ledger, err3 = ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: redisOptions(s.redis.Addr),
-		Events:       1_000_000,
-		Acknowledged: true, Visitor: true})
-	s.stream.Name = "shop"
-	s.stream.Redis, err4 = redisconn.New(redisOptions(s.redis.Addr))
-	for _, err := range []error{err1, err2, err3, err4} {
+	s.ledger, err3 = ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: storetest.Redis(s.redis.Addr),
+		Events: 1_000_000, Acknowledged: true, Visitor: true})
+	for _, err := range []error{err1, err2, err3} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() { s.pool.Close(); s.store.Close(); s.ledger.Close(); s.stream.Redis.Close() })
+	t.Cleanup(func() { s.pool.Close(); s.store.Close(); s.ledger.Close() })
 	if _, err := s.store.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 
 	"sluice/config"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/redisconn"
 )
 
 // A reservation that is put back is looked at when its own time is over; one of an unknown time has the whole time.
@@ -48,10 +48,8 @@ func TestSettlement_PutsReservationsBackWithTheirTime(t *testing.T) {
 
 func openLedger(t *testing.T, server *redistest.Server) *ledger.Store {
 	t.Helper()
-	store, err := ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: redisconn.Options{
-		Addresses: []string{server.Addr}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
-	}, Events: 10, Visitor: true})
+	store, err := ledger.NewStore(ledger.StoreOptions{Name: "shop", Options: storetest.Redis(server.Addr), Events: 10,
+		Visitor: true})
 	if err != nil {
 		t.Fatal(err)
 	}

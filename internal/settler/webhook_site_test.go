@@ -21,11 +21,11 @@ import (
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/redisconn"
 )
 
 // message is a request as a receiver reads it.
@@ -165,12 +165,10 @@ type site struct {
 func newSite(t *testing.T, url string) *site {
 	t.Helper()
 	s := &site{T: t, server: redistest.Start(t), receiver: newReceiver(t), timeout: 30 * time.Second}
-	client, err := redisconn.New(redisOptions(s.server.Addr))
-	s.need(err)
-	t.Cleanup(func() { client.Close() })
-	s.stream = settle.Stream{Name: "shop", Redis: client}
+	s.stream = settle.Stream{Name: "shop", Redis: storetest.Link(t, s.server.Addr)}
+	var err error
 	s.ledger, err = ledger.NewStore(ledger.StoreOptions{Name: "shop",
-		Options: redisOptions(s.server.Addr), Events: 1_000_000, Acknowledged: true, Visitor: true,
+		Options: storetest.Redis(s.server.Addr), Events: 1_000_000, Acknowledged: true, Visitor: true,
 	})
 	s.need(err)
 	t.Cleanup(func() { s.ledger.Close() })

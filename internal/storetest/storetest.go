@@ -1,5 +1,6 @@
 // Package storetest opens ledgers and a shop's stock in a Redis of the test's own process, and the control API over
-// them. Only tests import it. What is about the scripts, or about Redis itself, is tested on a redis-server: redistest.
+// them. Only tests import it. What is about the scripts, or about Redis itself, is tested on a redis-server: redistest
+// starts it, and Link is connected with it.
 package storetest
 
 import (

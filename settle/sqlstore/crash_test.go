@@ -16,6 +16,7 @@ import (
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger"
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 
 // runChild settles until the process is killed, or its parent is gone.
 func runChild() {
-	l, err := redisconn.New(redisOptions(&redistest.Server{Addr: os.Getenv(childRedis)}))
+	l, err := redisconn.New(storetest.Redis(os.Getenv(childRedis)))
 	if err != nil {
 		panic(err)
 	}

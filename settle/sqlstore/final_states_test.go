@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 	"sluice/stockgate/ledger"
@@ -18,7 +19,7 @@ import (
 func (s *site) gate(stateDir string) *testLedger {
 	s.Helper()
 	store := must(ledger.NewStore(ledger.StoreOptions{Name: "shop",
-		Options: redisOptions(s.redis), Events: 1_000_000, Acknowledged: true, StateDir: stateDir,
+		Options: storetest.Redis(s.redis.Addr), Events: 1_000_000, Acknowledged: true, StateDir: stateDir,
 	}))(s.T)
 	s.Cleanup(func() { store.Close() })
 	store.Settle = 0

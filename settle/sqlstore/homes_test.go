@@ -12,10 +12,10 @@ import (
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/redisconn"
 )
 
 var errCrash = errors.New("the process was killed here")
@@ -61,10 +61,8 @@ type homes struct {
 func newHomes(t *testing.T, one, two string) *homes {
 	t.Helper()
 	server := redistest.Start(t)
-	client := must(redisconn.New(redisOptions(server)))(t)
-	t.Cleanup(func() { client.Close() })
-	h := &homes{T: t, ledger: openLedger(t, server), stream: settle.Stream{Name: "shop", Redis: client},
-		stores: make(map[string]*sqlstore.Store)}
+	h := &homes{T: t, ledger: openLedger(t, server), stores: make(map[string]*sqlstore.Store),
+		stream: settle.Stream{Name: "shop", Redis: storetest.Link(t, server.Addr)}}
 	for name, url := range map[string]string{"one": one, "two": two} {
 		store := must(sqlstore.Open(sqlstore.Options{URL: url}))(t)
 		t.Cleanup(func() { store.Close() })

@@ -8,17 +8,10 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/internal/settler"
+	"sluice/internal/storetest"
 	"sluice/settle"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/redisconn"
 )
-
-func redisOptions(server *redistest.Server) redisconn.Options {
-	return redisconn.Options{
-		Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
-		BreakerErrors: redisconn.Unbroken, BreakerPause: time.Second,
-	}
-}
 
 // testLedger is the real ledger, as gates use it and as settlers change it.
 type testLedger struct {
@@ -43,7 +36,7 @@ func openLedger(t testing.TB, server *redistest.Server) *testLedger {
 func openStore(t testing.TB, server *redistest.Server) *ledger.Store {
 	t.Helper()
 	store := must(ledger.NewStore(ledger.StoreOptions{Name: "shop",
-		Options: redisOptions(server), Events: 1_000_000, Acknowledged: true, Visitor: true,
+		Options: storetest.Redis(server.Addr), Events: 1_000_000, Acknowledged: true, Visitor: true,
 	}))(t)
 	store.Settle = time.Hour // a frozen ledger stays so, as long as a test looks at it
 	return store

@@ -10,10 +10,10 @@ import (
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
-	"sluice/stockgate/redisconn"
 )
 
 // site is a Redis with ledgers, a database, and a settler between them.
@@ -29,10 +29,8 @@ type site struct {
 
 func newSite(t *testing.T, server *redistest.Server, url string, stock sqlstore.Stock) *site {
 	t.Helper()
-	l := must(redisconn.New(redisOptions(server)))(t)
-	t.Cleanup(func() { l.Close() })
-	s := &site{T: t, redis: server, ledger: openLedger(t, server), stream: settle.Stream{Name: "shop", Redis: l},
-		url: url}
+	s := &site{T: t, redis: server, ledger: openLedger(t, server), url: url,
+		stream: settle.Stream{Name: "shop", Redis: storetest.Link(t, server.Addr)}}
 	s.store = must(sqlstore.Open(sqlstore.Options{URL: url, Stock: stock}))(t)
 	t.Cleanup(func() { s.store.Close() })
 	_ = must(s.store.Migrate(t.Context()))(t)

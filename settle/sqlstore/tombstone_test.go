@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/storetest"
 	"sluice/internal/testkit"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
@@ -16,7 +17,7 @@ import (
 func (s *site) instance() *testLedger {
 	s.Helper()
 	g := newLedger(s.T, s.redis, must(ledger.NewStore(ledger.StoreOptions{Name: "shop",
-		Options: redisOptions(s.redis), Events: 1_000_000, Acknowledged: true}))(s.T))
+		Options: storetest.Redis(s.redis.Addr), Events: 1_000_000, Acknowledged: true}))(s.T))
 	g.store.Settle = 0
 	s.Cleanup(func() { g.store.Close() })
 	return g
