@@ -13,9 +13,9 @@ var ErrApart = errors.New("in a cluster all keys of a SKU must be in one slot")
 type NamedKey struct{ Name, Text string }
 
 // oneSlot rejects keys of one SKU that may be in different slots of a cluster, and says which keys would work. tag is
-// what of a key decides its slot; more are the names of other holes than the SKU.
-func oneSlot(prefix string, keys []NamedKey, tag func(key string) string, more ...string) error {
-	if together(prefix, keys, tag, more) {
+// what of a key decides its slot.
+func oneSlot(prefix string, keys []NamedKey, tag func(key string) string) error {
+	if together(prefix, keys, tag) {
 		return nil
 	}
 	better := make([]NamedKey, len(keys))
@@ -26,7 +26,7 @@ func oneSlot(prefix string, keys []NamedKey, tag func(key string) string, more .
 	if !strings.Contains(keys[0].Text, "$") {
 		words = "give all of them the same text in braces, as in {seckill}:stocks and {seckill}:users:$sku"
 	}
-	if together(prefix, better, tag, more) {
+	if together(prefix, better, tag) {
 		var all []string
 		for _, k := range better {
 			all = append(all, fmt.Sprintf("%s = %q", k.Name, k.Text))
@@ -37,23 +37,19 @@ func oneSlot(prefix string, keys []NamedKey, tag func(key string) string, more .
 }
 
 // together reports whether keys always have one tag. A template is the same text around whatever SKU, so that a few
-// SKUs show it: such with too few parts too, and other names that would choose a slot if the key let them.
-func together(prefix string, keys []NamedKey, tag func(string) string, more []string) bool {
+// SKUs show it: such with too few parts too.
+func together(prefix string, keys []NamedKey, tag func(string) string) bool {
 	all, parts := make([]KeyTemplate, len(keys)), 0
 	for i, k := range keys {
-		t, err := CompileKey(k.Name, prefix, k.Text, more...)
+		t, err := CompileKey(k.Name, prefix, k.Text)
 		if err != nil {
 			return false
 		}
 		all[i], parts = t, max(parts, t.Parts())
 	}
-	for n, sku := range []string{"1", "one:two", "one:two:three", "a:a:a"} {
-		names := make([]string, len(more))
-		for i := range names {
-			names[i] = fmt.Sprintf("{%d %d}", n, i)
-		}
+	for _, sku := range []string{"1", "one:two", "one:two:three", "a:a:a"} {
 		for _, t := range all[1:] {
-			if tag(t.Of(sku, parts, names...)) != tag(all[0].Of(sku, parts, names...)) {
+			if tag(t.Of(sku, parts)) != tag(all[0].Of(sku, parts)) {
 				return false
 			}
 		}
