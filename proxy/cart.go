@@ -16,12 +16,9 @@ import (
 // maxCartLines is how many elements the array of an order may have.
 const maxCartLines = 16
 
-// appendCart finds the lines of an order by two lists of one array, and adds them to dst, which is empty. Elements of
-// one SKU are one line with the sum of their units, which is at most max. Lines come in the order of their SKUs: all
-// instances reserve them in the same order.
-func appendCart(dst []ledger.Line, sku, quantity *param.Variable, s *param.Source, max int64) (
-	[]ledger.Line, param.Fault,
-) {
+// findCart finds the lines of an order by two lists of one array. Elements of one SKU are one line with the sum of their
+// units, which is at most max. Lines come in the order of their SKUs: all instances reserve them in the same order.
+func findCart(sku, quantity *param.Variable, s *param.Source, max int64) ([]ledger.Line, param.Fault) {
 	var all [maxCartLines]ledger.Line
 	n, bad := 0, param.Fault{}
 	fault := sku.Each(s, func(i int, value []byte) bool {
@@ -39,10 +36,10 @@ func appendCart(dst []ledger.Line, sku, quantity *param.Variable, s *param.Sourc
 		return false
 	})
 	if fault.Reason != reject.Admitted || bad.Reason != reject.Admitted {
-		return dst, firstFault(fault, bad)
+		return nil, firstFault(fault, bad)
 	}
 	if n == 0 {
-		return dst, lineFault(reject.SKUMissing, sku)
+		return nil, lineFault(reject.SKUMissing, sku)
 	}
 	fault = quantity.Each(s, func(i int, value []byte) bool {
 		var ok bool
@@ -54,29 +51,29 @@ func appendCart(dst []ledger.Line, sku, quantity *param.Variable, s *param.Sourc
 		return bad.Reason == reject.Admitted
 	})
 	if fault.Reason != reject.Admitted || bad.Reason != reject.Admitted {
-		return dst, firstFault(fault, bad)
+		return nil, firstFault(fault, bad)
 	}
-	return mergeLines(dst, all[:n], max)
+	return mergeLines(all[:n], max)
 }
 
 // mergeLines sorts lines, and sums those of one SKU up. So few are inserted one by one, as slices.SortFunc does it.
-func mergeLines(dst, lines []ledger.Line, max int64) ([]ledger.Line, param.Fault) {
+func mergeLines(lines []ledger.Line, max int64) (merged []ledger.Line, fault param.Fault) {
 	for i := range lines {
 		for ; i > 0 && bytes.Compare(lines[i].SKU, lines[i-1].SKU) < 0; i-- {
 			lines[i], lines[i-1] = lines[i-1], lines[i]
 		}
 	}
 	for _, l := range lines {
-		if n := len(dst); n > 0 && bytes.Equal(dst[n-1].SKU, l.SKU) {
-			l.Quantity += dst[n-1].Quantity
-			dst = dst[:n-1]
+		if n := len(merged); n > 0 && bytes.Equal(merged[n-1].SKU, l.SKU) {
+			l.Quantity += merged[n-1].Quantity
+			merged = merged[:n-1]
 		}
 		if max > 0 && l.Quantity > max {
-			return dst[:0], overMax(max)
+			return nil, overMax(max)
 		}
-		dst = append(dst, l)
+		merged = append(merged, l)
 	}
-	return dst, param.Fault{}
+	return merged, param.Fault{}
 }
 
 func lineFault(cause reject.Cause, v *param.Variable) param.Fault {

@@ -23,7 +23,7 @@ func cartText(t *testing.T, body string, max int64) (string, param.Fault) {
 		t.Fatal(err)
 	}
 	s := &param.Source{Head: x.Request(), Body: []byte(body), BodyRead: true}
-	all, fault := appendCart(nil, &sku, &quantity, s, max)
+	all, fault := findCart(&sku, &quantity, s, max)
 	return string(appendCartText(nil, all)), fault
 }
 

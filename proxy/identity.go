@@ -42,7 +42,7 @@ func (p *Proxy) findSKU(r *Request) rejection {
 		return rejection{}
 	}
 	if v.IsList() {
-		lines, fault := appendCart(nil, v, &r.route.quantity, &r.source, p.MaxQuantity)
+		lines, fault := findCart(v, &r.route.quantity, &r.source, p.MaxQuantity)
 		if fault.Reason == reject.Admitted && !r.route.OneSource {
 			fault = v.CheckOtherPlace(&r.source)
 		}
