@@ -147,11 +147,11 @@ func (rec *Record) Verify(user string) (v Verdict, err error) {
 	return v, nil
 }
 
-// AppendJSON appends v, which is one of the values of this package.
-func AppendJSON(dst []byte, v any) []byte {
+// lineOf is the JSON of v, which is one of the values of this package.
+func lineOf(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic("BUG: a room is no JSON: " + err.Error())
 	}
-	return append(append(dst, text...), '\n')
+	return append(text, '\n')
 }

@@ -376,11 +376,11 @@ func (r *Room) publish(s *State, word string, sale Sale) {
 	at := doc.ServerTime
 	doc.ServerTime = 0
 	print := octets.NewFingerprint()
-	print.AddString(string(AppendJSON(nil, &doc)))
+	print.AddString(string(lineOf(&doc)))
 	v.mark = `"` + hexadecimal(uint64(print)) + `"`
 	v.tag = "W/" + v.mark
 	doc.ServerTime = at + age
-	v.doc = AppendJSON(nil, &doc)
+	v.doc = lineOf(&doc)
 	r.view.Store(v)
 	if before == nil || before.state.Phase != s.Phase || before.state.Serving != s.Serving ||
 		before.state.Threshold != s.Threshold {

@@ -44,7 +44,7 @@ func (r *Room) answerDraw() proxy.RoomAnswer {
 	defer c.mu.Unlock()
 	if c.state != s && time.Since(c.at) > time.Second {
 		record := r.o.Rules.Record(s)
-		c.state, c.at, c.text = s, time.Now(), AppendJSON(nil, &record)
+		c.state, c.at, c.text = s, time.Now(), lineOf(&record)
 		c.tag = `"` + hexadecimal(uint64(s.Moves)) + "-" + hexadecimal(uint64(len(c.text))) + "-" + s.Lottery.DrawnBy + `"`
 	}
 	return proxy.RoomAnswer{Status: http.StatusOK, Type: typeJSON, Body: c.text, Tag: "W/" + c.tag, Mark: c.tag}
