@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -82,6 +83,13 @@ func TestAdmin_StockIsReadAndSet(t *testing.T) {
 
 func TestAdmin_WithoutATokenOnlyThisMachineByItsOwnNameIsAnswered(t *testing.T) {
 	h := (&API{Store: &shelf{}, Log: slog.New(slog.DiscardHandler)}).Handler()
+	tcp, unix := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8090}, &net.UnixAddr{Net: "unix", Name: "/run/admin.sock"}
+	over := func(at net.Addr, from, host string) func(*http.Request) {
+		return func(r *http.Request) {
+			*r = *r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, at))
+			r.RemoteAddr, r.Host = from, host
+		}
+	}
 	for name, tt := range map[string]struct {
 		set  func(*http.Request)
 		want int
@@ -89,12 +97,20 @@ func TestAdmin_WithoutATokenOnlyThisMachineByItsOwnNameIsAnswered(t *testing.T) 
 		"this machine":           {nil, 200},
 		"by name":                {func(r *http.Request) { r.Host = "localhost:8090" }, 200},
 		"IPv6":                   {func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:5555", "[::1]:8090" }, 200},
-		"elsewhere":              {func(r *http.Request) { r.RemoteAddr = "192.0.2.1:5555" }, 403},
+		"elsewhere":              {over(tcp, "192.0.2.1:5555", "127.0.0.1:8090"), 403},
 		"a page with a fake DNS": {func(r *http.Request) { r.Host = "evil.example" }, 403},
+		"a name like ours":       {func(r *http.Request) { r.Host = "127.0.0.1.evil.example" }, 403},
+		"a unix socket":          {over(unix, "@", "localhost"), 200},
+		"one by another name":    {over(unix, "@", "evil.example"), 403},
 		"a page of another site": {func(r *http.Request) {
 			r.Method = "POST"
 			r.Body = io.NopCloser(strings.NewReader(`{"set": 1}`))
 			r.Header.Set("Sec-Fetch-Site", "cross-site")
+		}, 403},
+		"a page of another origin": {func(r *http.Request) {
+			r.Method = "POST"
+			r.Body = io.NopCloser(strings.NewReader(`{"set": 1}`))
+			r.Header.Set("Origin", "http://evil.example")
 		}, 403},
 		"an image of another site":        {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
 		"another program of this machine": {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, 403},
