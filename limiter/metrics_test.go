@@ -2,33 +2,11 @@ package limiter
 
 import (
 	"net/netip"
+	"sluice/internal/testkit"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 )
-
-// gather collects what a registry would show, as "name label value".
-func gather(t *testing.T, of ...prometheus.Collector) map[string]float64 {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry() // compares what is collected with what was described
-	registry.MustRegister(of...)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := map[string]float64{}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			name := family.GetName()
-			for _, label := range m.GetLabel() {
-				name += " " + label.GetValue()
-			}
-			shown[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-	}
-	return shown
-}
 
 func TestMetrics_WindowsAreCountedOnceAndNotTheirRejections(t *testing.T) {
 	w := NewWindowLimiter(tenMs(0), Caps{All: 3, PerSKU: 2})
@@ -43,7 +21,7 @@ func TestMetrics_WindowsAreCountedOnceAndNotTheirRejections(t *testing.T) {
 		"sluice_windows_total sku": 3, "sluice_windows_total all": 2,
 		"sluice_windows_saturated_total sku": 1, "sluice_windows_saturated_total all": 1,
 	}
-	if diff := cmp.Diff(want, gather(t, w)); diff != "" {
+	if diff := cmp.Diff(want, testkit.Series(t, w)); diff != "" {
 		t.Errorf("counters (-want +got):\n%s", diff)
 	}
 }
@@ -58,7 +36,7 @@ func TestMetrics_GaugesShowWhatIsTakenNow(t *testing.T) {
 		"sluice_queue_waits_total admitted": 0, "sluice_queue_waits_total timed_out": 0, "sluice_queue_waits_total gone": 0,
 		"sluice_queue_waits_total displaced": 0,
 	}
-	if diff := cmp.Diff(want, gather(t, p, c)); diff != "" {
+	if diff := cmp.Diff(want, testkit.Series(t, p, c)); diff != "" {
 		t.Errorf("gauges (-want +got):\n%s", diff)
 	}
 }

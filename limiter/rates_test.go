@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"sluice/internal/testkit"
 	"testing"
 	"time"
 
@@ -92,7 +93,7 @@ func TestRates_ShowTheirTables(t *testing.T) {
 		"sluice_rate_table_fill_ratio b": 0, "sluice_rate_table_bytes b": 163_840,
 		"sluice_rate_nearly_limited_total a": 1, "sluice_rate_nearly_limited_total b": 0,
 	}
-	if diff := cmp.Diff(want, gather(t, s)); diff != "" {
+	if diff := cmp.Diff(want, testkit.Series(t, s)); diff != "" {
 		t.Errorf("gauges (-want +got):\n%s", diff)
 	}
 }

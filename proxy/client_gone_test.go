@@ -15,7 +15,7 @@ import (
 
 // goneClients counts the requests whose client had left.
 func goneClients(t *testing.T, p *Proxy) float64 {
-	return counted(t, p.Counters())["sluice_rejected_requests_total client_gone order"]
+	return testkit.Series(t, p.Counters())["sluice_rejected_requests_total client_gone order"]
 }
 
 const waitingOrder = "POST /api/seckill/1001/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\n" +

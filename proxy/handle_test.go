@@ -12,6 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
 	"sluice/upstream"
@@ -230,7 +231,7 @@ func TestHandle_OnlyAPathThatCouldBeAStockRoutesIsAmbiguous(t *testing.T) {
 	if n := len(to.all()); n != sent {
 		t.Errorf("%d ambiguous requests reached the upstream", n-sent)
 	}
-	if n := counted(t, p.Counters())["sluice_rejection_details_total path_not_canonical"]; n != 5 {
+	if n := testkit.Series(t, p.Counters())["sluice_rejection_details_total path_not_canonical"]; n != 5 {
 		t.Errorf("%v rejections are counted with their cause, want 5", n)
 	}
 }

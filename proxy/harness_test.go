@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
 	"sluice/limiter"
@@ -213,30 +212,6 @@ func requested(t *testing.T, p *Proxy, raw string) *server.Conn {
 	}
 	x.State = &connState{shard: p.counters.Shard()}
 	return x
-}
-
-// counted gathers the counters of p: "name label label" → value, labels in the order of their names.
-func counted(t *testing.T, c ...prometheus.Collector) map[string]float64 {
-	t.Helper()
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(c...)
-	families, err := reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			name := f.GetName()
-			for _, l := range m.GetLabel() {
-				name += " " + l.GetValue()
-			}
-			if m.Counter != nil {
-				all[name] = m.Counter.GetValue()
-			}
-		}
-	}
-	return all
 }
 
 // clientConn is a client's connection.

@@ -63,7 +63,7 @@ func TestKeyedInFlight_KeyHasSoManyRequestsInTheUpstream(t *testing.T) {
 		t.Errorf("after the answers: %s, want 200", reasonOrStatus(resp))
 	}
 	testkit.Eventually(t, "nothing is in flight", func() bool { return requestsOf(counter) == 0 })
-	shown := counted(t, p.Counters())
+	shown := testkit.Series(t, p.Counters())
 	for _, series := range []string{"sluice_rejected_requests_total in_flight search",
 		"sluice_rate_rejected_requests_total two"} {
 		if shown[series] != 2 {
@@ -89,7 +89,7 @@ func TestKeyedInFlight_ObservedRejectsNothing(t *testing.T) {
 	if resp, _ := talk(t, addr, uidSearch+"7\r\n\r\n"); reasonOrStatus(resp) != "200" {
 		t.Errorf("%s, want 200", reasonOrStatus(resp))
 	}
-	shown := counted(t, p.Counters())
+	shown := testkit.Series(t, p.Counters())
 	if shown["sluice_observed_rejections_total in_flight search"] != 1 ||
 		shown["sluice_rate_observed_rejections_total watched"] != 1 || requestsOf(counter) != 1 {
 		t.Errorf("%v, and %d in flight", shown, requestsOf(counter))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sluice/internal/testkit"
 	"sluice/limiter"
 )
 
@@ -116,7 +117,7 @@ func TestKeyedRate_RequestWithoutTheKeyIsNotCounted(t *testing.T) {
 			}
 		}
 	}
-	for name, n := range counted(t, p.Counters()) {
+	for name, n := range testkit.Series(t, p.Counters()) {
 		if strings.Contains(name, "rejected") && n > 0 {
 			t.Errorf("%s is %v", name, n)
 		}
@@ -155,7 +156,7 @@ func TestKeyedRate_RejectionUsesNothingOfOtherRates(t *testing.T) {
 			t.Errorf("request %d of the wide rate alone: %s, want %s", i, got, want)
 		}
 	}
-	got := counted(t, p.Counters())
+	got := testkit.Series(t, p.Counters())
 	for name, n := range map[string]float64{
 		"sluice_rate_rejected_requests_total narrow": 3, "sluice_rate_rejected_requests_total wide": 1,
 		"sluice_rejected_requests_total rate search": 4,
@@ -175,7 +176,7 @@ func TestKeyedRate_ObservedRejectsNothing(t *testing.T) {
 			t.Errorf("request %d: %s, want %s", i, got, want)
 		}
 	}
-	got := counted(t, p.Counters())
+	got := testkit.Series(t, p.Counters())
 	for name, n := range map[string]float64{
 		"sluice_rate_observed_rejections_total watched": 2, "sluice_rate_rejected_requests_total watched": 0,
 		"sluice_rate_rejected_requests_total kept": 1, "sluice_rate_observed_rejections_total kept": 0,

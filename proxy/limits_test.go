@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/testkit"
 	"sluice/limiter"
 	"sluice/proxy/reject"
 	"sluice/upstream"
@@ -65,7 +66,7 @@ func TestAdmit_ObserveOnlyLimitContinuesWithTheNextCheck(t *testing.T) {
 		if got := reasonOrStatus(resp); got != want {
 			t.Errorf("observed %v: %s, want %s", limits[:i], got, want)
 		}
-		shown := counted(t, p.Counters())
+		shown := testkit.Series(t, p.Counters())
 		for j, reason := range limits {
 			rejected := shown["sluice_rejected_requests_total "+reason.String()+" search"]
 			observed := shown["sluice_observed_rejections_total "+reason.String()+" search"]

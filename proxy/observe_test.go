@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/testkit"
 	"sluice/limiter"
 	"sluice/proxy/metrics"
 	"sluice/proxy/reject"
@@ -28,7 +29,7 @@ func TestObserveMode_CountsRejectionsAndForwards(t *testing.T) {
 	if len(to.all()) != 3 || len(rejections(p)) != 0 {
 		t.Errorf("the upstream saw %d, rejected %v", len(to.all()), rejections(p))
 	}
-	shown := counted(t, p.Counters())
+	shown := testkit.Series(t, p.Counters())
 	for _, reason := range []string{"sold_out", "unidentified", "ambiguous"} {
 		if n := shown["sluice_observed_rejections_total "+reason+" order"]; n != 1 {
 			t.Errorf("%s is observed %v times, want once", reason, n)
@@ -58,7 +59,7 @@ func TestAdmit_ObserveModeStopsAtTheFirstObjectionAndReleases(t *testing.T) {
 	if stock := o.Stock.(*stockMap); stock.entered != 0 {
 		t.Error("the stock was asked after the first objection")
 	}
-	shown := counted(t, p.Counters())
+	shown := testkit.Series(t, p.Counters())
 	for reason := reject.Admitted + 1; reason < reject.NumReasons; reason++ {
 		n := shown["sluice_observed_rejections_total "+reason.String()+" order"]
 		if (n == 1) != (reason == reject.Paused) {

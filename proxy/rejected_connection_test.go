@@ -104,7 +104,7 @@ func TestConnectionLimit_RejectionIsRecordedOnce(t *testing.T) {
 		if got[reject.IPConns] != 1 || got[reject.ConnOpen] != 0 || requests[reject.IPConns] != 0 {
 			t.Errorf("%s: the totals are %v", name, got)
 		}
-		all := counted(t, s)
+		all := testkit.Series(t, s)
 		if n := all["sluice_rejected_connections_total ip_conns"]; n != 1 {
 			t.Errorf("%s: %v connections are counted, want 1", name, n)
 		}
@@ -132,7 +132,7 @@ func TestConnectionLimit_ObservedRejectionServesTheConnection(t *testing.T) {
 		if resp, _ := talk(t, addr, closing); resp.StatusCode != 200 {
 			t.Errorf("%s: %d", name, resp.StatusCode)
 		}
-		if n := counted(t, s)["sluice_observed_connection_rejections_total ip_conns"]; n != 1 {
+		if n := testkit.Series(t, s)["sluice_observed_connection_rejections_total ip_conns"]; n != 1 {
 			t.Errorf("%s: %v connections are counted, want 1", name, n)
 		}
 		testkit.Eventually(t, "the connection is closed", func() bool { return s.Stats().Connections == 0 })

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 )
 
@@ -58,7 +59,7 @@ func TestRejection_TellsItsCause(t *testing.T) {
 			t.Errorf("%q: %d %s, want %v", raw, resp.StatusCode, body, want)
 		}
 	}
-	shown := counted(t, p.Counters())
+	shown := testkit.Series(t, p.Counters())
 	for _, cause := range []string{"user_missing", "sku_invalid", "duplicate_key", "method_override"} {
 		if n := shown["sluice_rejection_details_total "+cause]; n != 1 {
 			t.Errorf("%s is counted %v times, want once", cause, n)

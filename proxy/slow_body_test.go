@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/testkit"
 	"sluice/limiter"
 	"sluice/proxy/reject"
 	"sluice/proxy/route"
@@ -162,7 +163,7 @@ func TestObserveOnly_FullLimitCountsARequestWithABodyOnce(t *testing.T) {
 			addr, p := gateway(t, o)
 			resp, _ := talk(t, addr,
 				"POST /search/ HTTP/1.1\r\nHost: shop\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi")
-			n := counted(t, p.Counters())["sluice_observed_rejections_total "+reason.String()+" search"]
+			n := testkit.Series(t, p.Counters())["sluice_observed_rejections_total "+reason.String()+" search"]
 			if saw := to.all(); resp.StatusCode != 200 || n != 1 || len(saw) != 1 || !strings.HasSuffix(saw[0], "hi") {
 				t.Errorf("%v, %s: %d, counted %v times; the upstream saw %q", reason, name, resp.StatusCode, n, saw)
 			}

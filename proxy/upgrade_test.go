@@ -118,7 +118,7 @@ func TestUpgrade_OnALimitedRouteIsRejected(t *testing.T) {
 			if resp.StatusCode != 400 || reasonOrStatus(resp) != "bad_request" || len(to.all()) != 0 {
 				t.Errorf("%v: %d %s; the upstream saw %q", gate, resp.StatusCode, body, to.all())
 			}
-			if n := counted(t, p.Counters())["sluice_rejection_details_total upgrade"]; n != 1 {
+			if n := testkit.Series(t, p.Counters())["sluice_rejection_details_total upgrade"]; n != 1 {
 				t.Errorf("%v: counted %v times with its cause, want once", gate, n)
 			}
 			if len(ledger.asked()) != 0 {

@@ -48,7 +48,7 @@ func TestUpload_BrokenBodyIsTheClientsFault(t *testing.T) {
 		if tt.rule == "" {
 			continue
 		}
-		if n := counted(t, s)["sluice_malformed_requests_total "+tt.rule]; n != 1 {
+		if n := testkit.Series(t, s)["sluice_malformed_requests_total "+tt.rule]; n != 1 {
 			t.Errorf("%.60q: counted %v times as %s, want once", tt.framing, n, tt.rule)
 		}
 	}

@@ -4,33 +4,21 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/layout"
 )
 
 // exposition is what Prometheus would scrape.
 type exposition string
 
-func expose(t *testing.T, c prometheus.Collector) exposition {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	check(t, registry.Register(c))
-	answer := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/", nil))
-	if answer.Code != 200 {
-		t.Fatalf("scrape: %s", answer.Body)
-	}
-	return exposition(answer.Body.String())
-}
+func expose(t *testing.T, c prometheus.Collector) exposition { return exposition(testkit.Scrape(t, c)) }
 
 func (x exposition) has(t *testing.T, want string) {
 	t.Helper()
@@ -87,18 +75,6 @@ sluice_redis_errors_total{kind="timeout"} 0
 # TYPE sluice_redis_up gauge
 sluice_redis_up 0
 `)
-}
-
-func TestMetrics_PassTheLinter(t *testing.T) {
-	g := stepped(t, options(), NewMemory())
-	s := dial(t, redistest.Start(t), layouts()["counter"])
-	for _, c := range []prometheus.Collector{g, s} {
-		problems, err := promlint.New(strings.NewReader(string(expose(t, c)))).Lint()
-		check(t, err)
-		for _, p := range problems {
-			t.Errorf("%s: %s", p.Metric, p.Text)
-		}
-	}
 }
 
 func TestMetrics_FallbacksAreCountedByDecision(t *testing.T) {

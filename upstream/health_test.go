@@ -3,13 +3,12 @@ package upstream
 import (
 	"context"
 	"log/slog"
+	"sluice/internal/testkit"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
 var quietLog = slog.New(slog.DiscardHandler)
@@ -138,21 +137,10 @@ func TestMetrics_CountEveryOutcome(t *testing.T) {
 	sendOrder(p, "POST", "/late")
 	server.stop()
 	sendOrder(p, "POST", "/stopped")
-	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(p)
-	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	brief := strings.NewReplacer("sluice_upstream_", "", server.url(), "shop", "http://127.0.0.1:1", "dead")
 	got := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			name := strings.TrimPrefix(f.GetName(), "sluice_upstream_")
-			for _, l := range m.GetLabel() {
-				name += " " + strings.NewReplacer(server.url(), "shop", "http://127.0.0.1:1", "dead").Replace(l.GetValue())
-			}
-			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
-		}
+	for name, value := range testkit.Series(t, p) {
+		got[brief.Replace(name)] = value
 	}
 	want := map[string]float64{
 		"requests_total 200 shop": 2, "requests_total 409 shop": 1, "requests_total error shop": 1,
@@ -173,7 +161,5 @@ func TestMetrics_CountEveryOutcome(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if problems, err := promlint.NewWithMetricFamilies(families).Lint(); err != nil || len(problems) > 0 {
-		t.Error(problems, err)
-	}
+	testkit.Scrape(t, p) // lints it
 }

@@ -21,8 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/common/expfmt"
 	"github.com/valyala/fasthttp"
 
 	"sluice/internal/testkit"
@@ -189,7 +187,7 @@ func TestTarget_TLSFaultIsNamed(t *testing.T) {
 			t.Errorf("%s: outcome %v, fault %q, log %q", name, outcome, state, text)
 		}
 		count := fmt.Sprintf(`sluice_upstream_connect_errors_total{cause=%q,target=%q} 1`, c.cause, c.url)
-		if !strings.Contains(exposition(t, p), count) {
+		if !strings.Contains(testkit.Scrape(t, p), count) {
 			t.Errorf("%s: no %s", name, count)
 		}
 		_, _ = sendOrder(p, "GET", "/")
@@ -231,23 +229,6 @@ func expiredServer(t *testing.T) *httptest.Server {
 		s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 	})
 	return server
-}
-
-// exposition is what p counts, in the text format.
-func exposition(t *testing.T, p *Pool) string {
-	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(p)
-	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text strings.Builder
-	for _, f := range families {
-		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return text.String()
 }
 
 // Options that change are those of the next exchange; connections stay unless they were verified by other rules.

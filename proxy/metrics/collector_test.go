@@ -4,37 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/upstream"
 )
-
-// gather returns the counters that Prometheus would read, as "name label label" with the labels sorted by their names.
-// The pedantic registry reports a series that is collected twice or not described.
-func gather(t *testing.T, collectors ...prometheus.Collector) map[string]float64 {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(collectors...)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	series := map[string]float64{}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			name := family.GetName()
-			for _, label := range m.GetLabel() {
-				name += " " + label.GetValue()
-			}
-			series[name] = m.GetCounter().GetValue()
-			if m.GetHistogram() != nil {
-				series[name] = float64(m.GetHistogram().GetSampleCount())
-			}
-		}
-	}
-	return series
-}
 
 func TestCounters_CollectShowsWhatWasCounted(t *testing.T) {
 	c := NewCounters(2)
@@ -53,7 +26,7 @@ func TestCounters_CollectShowsWhatWasCounted(t *testing.T) {
 	}
 	c.Route("idle")
 	c.Rate("per-ip").At(c.Shard()).Observed()
-	got := gather(t, c)
+	got := testkit.Series(t, c)
 	for series, want := range map[string]float64{
 		"sluice_http_requests_total 409 order":                       2,
 		"sluice_rejected_requests_total sold_out order":              2,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 )
 
@@ -27,7 +28,7 @@ func TestTraffic_EqualsTheMetrics(t *testing.T) {
 		got["rejected by rate "+r.Rate] = float64(r.Rejected)
 		got["observed by rate "+r.Rate] = float64(r.Observed)
 	}
-	want := sumMetrics(gather(t, c))
+	want := sumMetrics(testkit.Series(t, c))
 	zero := func(_ string, n float64) bool { return n == 0 }
 	maps.DeleteFunc(got, zero)
 	maps.DeleteFunc(want, zero)

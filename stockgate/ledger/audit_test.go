@@ -272,7 +272,7 @@ func sweep(t *testing.T, a *auditor) { a.check(t.Context(), a.o.SKUs()) }
 func alarm(t *testing.T, a *auditor, i invariant) bool {
 	t.Helper()
 	return strings.Contains(
-		scrape(t, collected{a}),
+		testkit.Scrape(t, collected{a}),
 		fmt.Sprintf(`sluice_ledger_invariant_broken{kind="%v"} 1`, i),
 	)
 }

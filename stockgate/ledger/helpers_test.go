@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http/httptest"
 	"os"
 	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
 
 	"sluice/internal/testkit"
@@ -60,21 +58,6 @@ func differ[T any](what string, got, want T) error {
 		return nil
 	}
 	return fmt.Errorf("%s differ (-want +got):\n%s", what, cmp.Diff(want, got))
-}
-
-// scrape is what Prometheus would read of c.
-func scrape(t *testing.T, c prometheus.Collector) string {
-	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	if err := registry.Register(c); err != nil {
-		t.Fatal(err)
-	}
-	answer := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/", nil))
-	if answer.Code != 200 {
-		t.Fatalf("scrape: %s", answer.Body)
-	}
-	return answer.Body.String()
 }
 
 // valueOf is the value of a counter or a gauge.

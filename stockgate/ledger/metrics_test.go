@@ -1,10 +1,9 @@
 package ledger
 
 import (
+	"sluice/internal/testkit"
 	"strings"
 	"testing"
-
-	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
 func TestMetrics_PassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
@@ -20,11 +19,7 @@ func TestMetrics_PassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {
 			d.Reserve(0, Order{SKU: []byte(of), User: []byte(user), Quantity: 1})
 		}
 	}
-	text := scrape(t, d)
-	problems, err := promlint.New(strings.NewReader(text)).Lint()
-	if err != nil || len(problems) > 0 {
-		t.Error(err, problems)
-	}
+	text := testkit.Scrape(t, d)
 	for _, line := range []string{
 		`sluice_reservations_total{event="held",sku="1001"} 2`,
 		`sluice_reservations_total{event="held",sku="_other"} 2`,

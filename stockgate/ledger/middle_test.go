@@ -148,14 +148,14 @@ func TestSettle_IsDoneOnceWhereverTheReplyIsLost(t *testing.T) {
 			testkit.Eventually(
 				t,
 				"confirmed, and known so",
-				func() bool { return strings.Contains(scrape(t, d), "sluice_settle_queue_length 0\n") },
+				func() bool { return strings.Contains(testkit.Scrape(t, d), "sluice_settle_queue_length 0\n") },
 			)
 			testkit.Want(t, "swallowed", m.doomed.Load(), 2)
 			testkit.Want(t, "sold", stockIn(t, direct).Sold, before.Sold+1)
 			testkit.Want(
 				t,
 				"no contradictions",
-				strings.Contains(scrape(t, d), `sluice_settle_contradictions_total{sku="_other"} 0`),
+				strings.Contains(testkit.Scrape(t, d), `sluice_settle_contradictions_total{sku="_other"} 0`),
 				true,
 			)
 		})

@@ -57,7 +57,7 @@ func TestReplicas_OrderThatTooFewReplicasHaveIsNotForwardedAndGivesItsUnitBack(t
 	replica.Pause()
 	defer replica.Resume()
 	wants(t, "without the replica", d.buy("7", "lost"), Unsure)
-	if !strings.Contains(scrape(t, d), "sluice_ledger_unreplicated_total 1") {
+	if !strings.Contains(testkit.Scrape(t, d), "sluice_ledger_unreplicated_total 1") {
 		t.Error("nobody is told")
 	}
 	testkit.Eventually(t, "given back", func() bool {
