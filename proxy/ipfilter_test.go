@@ -3,10 +3,8 @@ package proxy
 import (
 	"encoding/binary"
 	"net/netip"
-	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"sluice/proxy/reject"
 )
@@ -31,25 +29,6 @@ func prefixes(list ...string) (all []netip.Prefix) {
 	return all
 }
 
-// behindProxy is a gateway that believes what this machine says of others; ask sends a request for a client, and
-// returns its reason or status.
-func behindProxy(t *testing.T, set func(*Options)) (ask func(from, request string) string, to *recorder) {
-	t.Helper()
-	to = &recorder{}
-	o := options(to)
-	o.Trusted = prefixes("127.0.0.0/8")
-	o.Now = func() int64 { return int64(time.Hour) }
-	set(&o)
-	addr, _ := gateway(t, o)
-	return func(from, request string) string {
-		t.Helper()
-		line, rest, _ := strings.Cut(request, "\r\n")
-		resp, _ := talk(t, addr, line+" HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: "+from+
-			"\r\nConnection: close\r\n"+rest+"\r\n")
-		return reasonOrStatus(resp)
-	}, to
-}
-
 func TestDenyList_DeniedClientReachesNothing(t *testing.T) {
 	for _, c := range []struct {
 		deny, bypass []netip.Prefix
@@ -68,7 +47,7 @@ func TestDenyList_DeniedClientReachesNothing(t *testing.T) {
 		{prefixes("203.0.113.0/24"), nil, clientAddress + ", 127.0.0.2", "denied_ip"}, // behind two proxies
 		{prefixes("198.51.100.1/32"), nil, "198.51.100.1, " + clientAddress, "200"},   // what a client says of itself
 	} {
-		ask, to := behindProxy(t, func(o *Options) { o.Deny, o.Bypass = c.deny, c.bypass })
+		ask, _, to := trustedGateway(t, func(o *Options) { o.Deny, o.Bypass = c.deny, c.bypass })
 		requests := []string{"GET /page", "GET /search/", "POST /api/seckill/1001/order\r\nCookie: uid=7\r\n"}
 		for _, request := range requests {
 			if got := ask(c.from, request); got != c.want {
@@ -86,7 +65,7 @@ func TestBypassList_NoLimitAppliesButTheStock(t *testing.T) {
 	for from, want := range map[string][2]string{
 		clientAddress: {"200", "sold_out"}, "203.0.113.10": {"rate", "sold_out"},
 	} {
-		ask, _ := behindProxy(t, func(o *Options) {
+		ask, _, _ := trustedGateway(t, func(o *Options) {
 			fillLimits(o)
 			closedFor(reject.SoldOut)(o)
 			o.Bypass = prefixes("203.0.113.9/32")
