@@ -122,12 +122,18 @@ func (s *Settlement) Settler(c *config.Config, log *slog.Logger) (*settle.Settle
 func (s *Settlement) webhook(c *config.Config, log *slog.Logger) (*settle.Settler, *webhookTarget, error) {
 	w := c.Settle.Webhook
 	target := newWebhook(s.Store, webhookOptions{URL: w.URL, Key: []byte(w.Key), Batch: requestChanges,
-		Timeout: webhookTimeout})
+		Timeout: webhookTimeout, Here: s.isHere})
 	worker, err := settle.New(s.Stream, target, settle.Options{
 		Target: settle.WebhookTarget, Batch: requestChanges, Ledger: s, Log: log, Listen: s.listen,
 		Home: s.home,
 	})
 	return worker, target, err
+}
+
+// isHere reports whether a SKU is settled in this home now.
+func (s *Settlement) isHere(ctx context.Context, sku string) (bool, error) {
+	all, err := s.Stream.Ledgers(ctx, []string{sku})
+	return err == nil && s.Has(sku, all[0]), err
 }
 
 func (s *Settlement) listen(ctx context.Context, wake func(string)) {

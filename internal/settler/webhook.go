@@ -31,6 +31,9 @@ type webhookOptions struct {
 	Batch   int           // changes of a request at most, 1 to 1000
 	Timeout time.Duration // of a request
 	MinWait time.Duration // after the first fault of a SKU; 0 = 1 s
+
+	// Here, if not nil, reports whether a SKU is settled in this home now.
+	Here func(ctx context.Context, sku string) (bool, error)
 }
 
 // webhookTarget implements settle.Database: what it settles is sent. It is safe for concurrent use.
@@ -109,7 +112,8 @@ func (t *webhookTarget) Settle(ctx context.Context, b settle.Batch) (settle.Outc
 	return settle.Outcome{Cursor: b.To}, err
 }
 
-// send sends one request after another, each under a lease that is long enough. It returns the lease, 0 = none.
+// send sends one request after another, each under a lease that is long enough. It ends when the SKU is moved: what the
+// new home sends is newer. It returns the lease, 0 = none.
 func (t *webhookTarget) send(ctx context.Context, b settle.Batch, all [][]byte) (lease int64, err error) {
 	for _, text := range all {
 		err := t.unhurried(ctx, func(ctx context.Context) error {
@@ -120,6 +124,9 @@ func (t *webhookTarget) send(ctx context.Context, b settle.Batch, all [][]byte) 
 			return err
 		})
 		if err != nil {
+			return lease, err
+		}
+		if err := t.isHere(ctx, b.SKU); err != nil {
 			return lease, err
 		}
 		class, after, err := t.poster.Post(ctx, text)
@@ -134,6 +141,18 @@ func (t *webhookTarget) send(ctx context.Context, b settle.Batch, all [][]byte) 
 	delete(t.faults, b.SKU)
 	t.mu.Unlock()
 	return lease, nil
+}
+
+// isHere is settle.ErrElsewhere if another home settles the SKU now.
+func (t *webhookTarget) isHere(ctx context.Context, sku string) error {
+	if t.o.Here == nil {
+		return nil
+	}
+	here, err := t.o.Here(ctx, sku)
+	if err == nil && !here {
+		err = settle.ErrElsewhere
+	}
+	return err
 }
 
 // unhurried changes the cursor's row also while the settler stops: a lease that stays behind would hold up the next

@@ -1,8 +1,10 @@
 package settler
 
 import (
+	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/config"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
 )
@@ -288,6 +291,41 @@ func TestWebhook_SendsWhatCannotBeRead(t *testing.T) {
 	}
 	if m := s.receiver.accepted[n-1]; m.Position != next.String() || m.Changes[0].Serial != "next" {
 		t.Errorf("the next request is %+v", m)
+	}
+}
+
+// A SKU is moved while its orders are sent whole: what the new home sends then is newer than the rest of them.
+func TestWebhook_HomeThatWasLeftSendsNoMore(t *testing.T) {
+	s := newSite(t, sqlite(t))
+	s.set("a", 500)
+	s.buy("a", 0, 2*requestChanges)
+	records, err := s.stream.Records(t.Context(), "a")
+	s.need(err)
+	before, err := s.stream.Ledgers(t.Context(), []string{"a"})
+	s.need(err)
+	b := settle.Batch{SKU: "a", Whole: true, Records: slices.Collect(maps.Values(records)),
+		To: settle.Cursor{Position: before[0].Position, Numbers: before[0].Numbers, Born: before[0].Born}}
+	here := &Settlement{Stream: s.stream, Store: s.store, Ledgers: NewLedgers(s.ledger, "main", time.Minute),
+		home: settle.Home{Name: "main", All: []string{"main", "east"}, Of: func(string) string { return "main" }}}
+	c := &config.Config{}
+	c.Settle.Webhook = config.SettleWebhook{URL: s.receiver.URL, Key: webhookKey}
+	_, target, err := here.webhook(c, slog.New(slog.DiscardHandler))
+	s.need(err)
+	s.receiver.respond(func(message) (int, string) {
+		if err := s.stream.Mark(t.Context(), "a", before[0], "east"); err != nil {
+			t.Error(err)
+		}
+		return 200, ""
+	})
+	if _, err := target.Settle(t.Context(), b); !errors.Is(err, settle.ErrElsewhere) || len(s.receiver.accepted) != 1 {
+		t.Errorf("%d requests are sent, %v: want the one during which the SKU was moved", len(s.receiver.accepted), err)
+	}
+	s.receiver.respond(nil)
+	moved, err := s.stream.Ledgers(t.Context(), []string{"a"})
+	s.need(err)
+	s.need(s.stream.Mark(t.Context(), "a", moved[0], "main"))
+	if _, err := target.Settle(t.Context(), b); err != nil || len(s.receiver.accepted) != 3 {
+		t.Errorf("back again: %d requests are sent, %v: want 2 more", len(s.receiver.accepted), err)
 	}
 }
 
