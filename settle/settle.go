@@ -31,6 +31,9 @@ var (
 
 	// ErrData means that the database will never store this as it is. Nothing was written.
 	ErrData = errors.New("the database cannot store this")
+
+	// ErrShopRow means that rows of the shop's orders cannot be read. The others were compared.
+	ErrShopRow = errors.New("correct it, or leave it out of the query")
 )
 
 // PostponedError is a fault of a target that decides itself when it is tried again.

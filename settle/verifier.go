@@ -1,7 +1,9 @@
 package settle
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -249,9 +251,9 @@ func (s *Settler) conclude(ctx context.Context, k *look, c Comparison, e Explana
 		found = append(found, Conflict{SKU: c.SKU, Position: at, Kind: "stock", Detail: fmt.Sprintf(
 			"sluice_stock has %s, and %d should be left: the total without what is booked", has, want)})
 	}
-	extra, err := s.extra(ctx, k, c)
-	if err != nil {
-		return true, err
+	extra, unread := s.extra(ctx, k, c)
+	if unread != nil && !errors.Is(unread, ErrShopRow) {
+		return true, unread
 	}
 	if extra != "" {
 		found = append(found, Conflict{SKU: c.SKU, Position: at, Kind: "extra", Detail: extra})
@@ -267,19 +269,20 @@ func (s *Settler) conclude(ctx context.Context, k *look, c Comparison, e Explana
 	}
 	k.said = said
 	if open = len(found)+len(k.extra) > 0; len(found) == 0 && !e.Open {
-		return open, nil
+		return open, unread
 	}
-	return open, s.o.Auditor.Verified(ctx, c.SKU, c.born, c.healed(), found)
+	return open, cmp.Or(s.o.Auditor.Verified(ctx, c.SKU, c.born, c.healed(), found), unread)
 }
 
 // extra tells which orders of the shop took no unit of the ledger, or too few; "" = none. An order counts when two
-// looks have seen it: between, it was settled, or the shop has ended it, if it was on its way.
+// looks have seen it: between, it was settled, or the shop has ended it, if it was on its way. With ErrShopRow it tells
+// of the other orders.
 func (s *Settler) extra(ctx context.Context, k *look, c Comparison) (string, error) {
 	if s.o.Shop == nil {
 		return "", nil
 	}
 	differ, err := s.o.Shop(ctx, c.SKU, c.born)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrShopRow) {
 		return "", err
 	}
 	seen, n, units := make(map[string]bool), 0, int64(0)
@@ -296,14 +299,14 @@ func (s *Settler) extra(ctx context.Context, k *look, c Comparison) (string, err
 		}
 	}
 	if k.extra = seen; n == 0 {
-		return "", nil
+		return "", err
 	}
 	if n > shownOrders {
 		fmt.Fprintf(&text, "; and %d more", n-shownOrders)
 	}
 	return plain(fmt.Sprintf("oversold: %d units of %d orders of the shop were taken from no ledger, which has %d units "+
 		"sold and %d held of %d; cancel them at the shop, or recover them%s", units, n, c.Sold, c.ledger.Held,
-		c.ledger.Total, text.String())), nil
+		c.ledger.Total, text.String())), err
 }
 
 // detail names the numbers of both sides, and some orders.

@@ -19,8 +19,10 @@ import (
 	"sluice/settle/sqlstore"
 )
 
-// maxFindings bounds what is shown of one SKU and rule, and of the conflicts of a home.
-const maxFindings = 1000
+const (
+	maxFindings = 1000 // that are shown of one SKU and rule, and of the conflicts of a home
+	maxFaults   = 20   // of SKUs: then the database is away, or the query is wrong
+)
 
 // settleFinding is a line of the report. Units that were sold too often come first.
 type settleFinding struct {
@@ -66,7 +68,7 @@ func newReport(file *string) *cobra.Command {
 	return cmd
 }
 
-// settleFindings reads the books of all SKUs.
+// settleFindings reads the books of all SKUs. The fault of one SKU hides nothing of the others.
 func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config) (oversold, rest []settleFinding,
 	err error) {
 	ctx := cmd.Context()
@@ -79,7 +81,12 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config)
 		fmt.Fprintln(cmd.ErrOrStderr(),
 			"sluice-settle: whether a user has more than allowed was not checked (over_limit) of", away)
 	}
+	var faults []error
 	for _, b := range books {
+		if len(faults) == maxFaults {
+			faults = append(faults, errors.New("other SKUs were not looked at, from "+b.SKU+" on"))
+			break
+		}
 		if b.State == settle.Moved {
 			continue // its orders are in another home
 		}
@@ -90,7 +97,7 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config)
 		rest = append(rest, stockFindings(b, c.Settle.Stock.Table == "")...)
 		over, err := s.Store.BuyersOver(ctx, b.SKU, b.Born, limits[b.SKU])
 		if err != nil {
-			return nil, nil, err
+			faults = append(faults, err)
 		}
 		for _, who := range over[:min(len(over), maxFindings)] {
 			rest = append(rest, settleFinding{"over_limit", b.SKU, who.User, who.Units,
@@ -101,7 +108,7 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config)
 		}
 		differ, err := s.Store.CompareShop(ctx, c.Settle.OrdersQuery, b.SKU, b.Born)
 		if err != nil {
-			return nil, nil, err
+			faults = append(faults, err)
 		}
 		for _, d := range differ[:min(len(differ), maxFindings)] {
 			detail := fmt.Sprintf("the shop has %d units, the order took %d of the ledger", d.Shop, d.Booked)
@@ -116,7 +123,7 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config)
 	for _, c := range conflicts {
 		rest = append(rest, settleFinding{"conflict", c.SKU, c.Kind, 0, c.Detail})
 	}
-	return oversold, rest, err
+	return oversold, rest, errors.Join(append(faults, err)...)
 }
 
 // stockFindings compare the stock table with what is booked. The shop changes a table of its own itself: there only

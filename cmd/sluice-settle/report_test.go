@@ -36,6 +36,35 @@ func TestSettleReport_ComparesTheShopsOrders(t *testing.T) {
 	}
 }
 
+// A row of the shop that says no number of units is named, and hides nothing else.
+func TestSettleReport_NamesARowThatItCannotRead(t *testing.T) {
+	server := redistest.Start(t)
+	file := settled(t, server.Addr)
+	for _, sku := range []string{"0999", "2001"} { // before and after
+		oneOrder(t, server.Addr, sku)
+		settleDrain(t, file, sku)
+	}
+	execSettled(t, file, "CREATE TABLE orders (sku text, serial text, quantity integer)", "INSERT INTO orders VALUES "+
+		"('1001', '=1+1', NULL), ('1001', NULL, 1), ('1001', 'x', 1), ('0999', 'y', 1), ('2001', 'z', 1)",
+		"INSERT INTO sluice_conflict (target, sku, epoch, ver, kind, detail) VALUES ('orders', '1001', 1, 1, 'lost', 'late')")
+	editConfig(t, file, "[settle]", "[settle]\norders_query = \"SELECT serial, quantity FROM orders WHERE sku = :sku\"")
+	out, err := command(t, "report", "-c", file)
+	for _, want := range []string{`oversold: "1001 x"`, `oversold: "0999 y"`, `oversold: "2001 z"`, "conflict: ",
+		`unsold: "2001 =1+1"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("report: %q; want %q", out, want)
+		}
+	}
+	const row = `"1001" by settle.orders_query: 2 rows cannot be read; the first one has serial "=1+1" and ` +
+		"quantity NULL: correct it, or leave it out of the query"
+	if err == nil || !strings.Contains(err.Error(), row) || strings.Contains(out, `unsold: "1001`) {
+		t.Errorf("report: %q, %v; want %q", out, err, row)
+	}
+	if _, err := command(t, "orders", "1001", "--unknown", "-c", file); err == nil || !strings.Contains(err.Error(), row) {
+		t.Errorf("orders that the ledger does not know: %v", err)
+	}
+}
+
 // Each conflict has its way out, which is a command, and solve is one.
 func TestSettleStatus_ShowsTheWayOut(t *testing.T) {
 	server := redistest.Start(t)

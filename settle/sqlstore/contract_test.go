@@ -259,6 +259,12 @@ func deductsShopStock(t *testing.T, server *redistest.Server, url string) {
 	if left := s.left("77001"); left < 0 || c.Deducted != 5-left {
 		t.Errorf("%d units are left, %d deducted", left, c.Deducted)
 	}
+	exec("CREATE TABLE loose_stock (sku_id bigint PRIMARY KEY, num bigint)")
+	exec("INSERT INTO loose_stock VALUES (77001, NULL)")
+	loose := newSite(t, server, url, sqlstore.Stock{Table: "loose_stock", SKUColumn: "sku_id", LeftColumn: "num"})
+	if left := loose.left("77001"); left != -1 {
+		t.Errorf("of NULL %d units are left: want -1", left)
+	}
 }
 
 // returnsWhatWasTaken has orders that were booked without stock: their refund returns none.

@@ -106,7 +106,7 @@ func (s *Store) CheckRights(ctx context.Context) (missing []string) {
 
 // CheckOrdersQuery runs settle.orders_query for a SKU that does not exist.
 func (s *Store) CheckOrdersQuery(ctx context.Context, query string) error {
-	_, err := s.shopOrders(ctx, query, strings.Repeat("0", 19))
+	_, _, err := s.shopOrders(ctx, query, strings.Repeat("0", 19))
 	return err
 }
 

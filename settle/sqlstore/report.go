@@ -102,18 +102,19 @@ func (s *Store) LedgerTotals(ctx context.Context, sku string) (all []Totals, err
 	return all, nil
 }
 
-// Left is what the stock table says; -1 = it has no row of the SKU.
-func (s *Store) Left(ctx context.Context, sku string) (left int64, err error) {
+// Left is what the stock table says; -1 = it has no row of the SKU, or NULL.
+func (s *Store) Left(ctx context.Context, sku string) (int64, error) {
 	table, name, column := "sluice_stock", "sku", "num"
 	if s.stock.Table != "" {
 		table, name, column = s.identifier(s.stock.Table), s.identifier(s.stock.SKUColumn), s.identifier(s.stock.LeftColumn)
 	}
-	err = s.db.QueryRowContext(ctx, s.sql("SELECT "+column+" FROM "+table+" WHERE "+name+" = ?"), stored(sku)).Scan(&left)
-	if errors.Is(err, sql.ErrNoRows) {
+	var left sql.NullInt64
+	err := s.db.QueryRowContext(ctx, s.sql("SELECT "+column+" FROM "+table+" WHERE "+name+" = ?"), stored(sku)).Scan(&left)
+	switch {
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return -1, fmt.Errorf("read the stock of %q: %w", sku, err)
+	case !left.Valid:
 		return -1, nil
 	}
-	if err != nil {
-		return -1, fmt.Errorf("read the stock of %q: %w", sku, err)
-	}
-	return left, nil
+	return left.Int64, nil
 }

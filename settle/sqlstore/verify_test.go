@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -234,6 +235,21 @@ func reportsExtra(s *site) {
 	s.exec("DELETE FROM extra_orders WHERE serial = 'unknown'")
 	s.verifies(sku)
 	s.noConflict(sku, "extra") // the order was cancelled
+	s.exec("INSERT INTO extra_orders VALUES ('extra', 'bad', NULL), ('extra', NULL, 1), ('extra', 'late', 1)")
+	s.exec("UPDATE sluice_stock SET num = num + 1 WHERE sku = 'extra'")
+	for range 2 {
+		_, err := s.settler.VerifySKU(s.Context(), sku)
+		if !errors.Is(err, settle.ErrShopRow) || !strings.Contains(err.Error(), "2 rows") {
+			s.Errorf("rows with NULL: %v", err)
+		}
+	}
+	s.oneConflict(sku, "extra", `"late": the shop has 1`)
+	s.oneConflict(sku, "stock")
+	s.exec("DROP TABLE extra_orders")
+	if _, err := s.settler.VerifySKU(s.Context(), sku); err == nil {
+		s.Error("the shop's orders are away, and that is no error")
+	}
+	s.oneConflict(sku, "extra")
 }
 
 // solvesMissing has a missing order that was adopted since.
