@@ -24,6 +24,8 @@ type Giveback struct {
 	Serial string
 	Tries  int
 	Age    time.Duration // since the shop wrote it
+
+	Earlier bool // another home settles the SKU now: only an order of an earlier ledger than the cursor's is given back
 }
 
 // Known is what a database knows of an order that is given back.
@@ -44,8 +46,8 @@ type Givebacks interface {
 
 	// GiveBack refunds an order that is sold, or missing: its row and the stock, in one transaction. It is idempotent. Of
 	// one that is missing it ends g. Born is the ledger of the order. One of an earlier ledger is KnownNot until all is
-	// settled up to a position: the present ledger may have an order of this serial, too. Its error wraps ErrElsewhere if
-	// another settler works on the SKU.
+	// settled up to a position: the present ledger may have an order of this serial, too. Of an Earlier g, so is
+	// one of the cursor's ledger. Its error wraps ErrElsewhere if another settler works on the SKU.
 	GiveBack(ctx context.Context, g Giveback, upTo Position) (known Known, born int64, err error)
 
 	// Postpone makes g due again after wait, and counts a try.
@@ -72,10 +74,20 @@ func (s *Settler) GiveBack(ctx context.Context) (n int, err error) {
 }
 
 func (s *Settler) giveBack(ctx context.Context, g Giveback) error {
-	if here, err := s.isHere(ctx, g.SKU); err != nil || !here {
-		return errors.Join(err, s.postpone(ctx, g)) // it must be written into the database of its home
+	here, err := s.isHere(ctx, g.SKU)
+	var upTo Position
+	var elsewhere bool // it must be written into the database of the home that has the SKU
+	switch {
+	case err == nil && here:
+		upTo = s.ledgerAtFirst(ctx, g)
+	case err == nil:
+		g.Earlier = true
+		elsewhere, err = s.stream.knows(ctx, g.SKU, g.Serial)
 	}
-	known, born, err := s.o.Givebacks.GiveBack(ctx, g, s.ledgerAtFirst(ctx, g))
+	if err != nil || elsewhere {
+		return errors.Join(err, s.postpone(ctx, g))
+	}
+	known, born, err := s.o.Givebacks.GiveBack(ctx, g, upTo)
 	if errors.Is(err, ErrElsewhere) {
 		return errors.Join(err, s.o.Givebacks.Postpone(ctx, g, minGivebackWait))
 	}
@@ -91,6 +103,10 @@ func (s *Settler) giveBack(ctx context.Context, g Giveback) error {
 		s.counts.givebacks.Add(1)
 		_, err := s.o.Ledger.Refund(ctx, g.SKU, g.Serial) // an operator may have taken the order just now
 		return err
+	}
+	if g.Earlier { // no ledger has it
+		s.counts.givebacks.Add(1)
+		return s.o.Givebacks.Done(ctx, g, "refunded")
 	}
 	l, current, err := s.current(ctx, g.SKU)
 	if err != nil || !current {
@@ -147,12 +163,16 @@ func (s *Settler) postpone(ctx context.Context, g Giveback) error {
 		return err
 	}
 	s.log.Error("settle: an order cannot be given back for more than an hour", "sku", g.SKU, "serial", g.Serial)
-	return s.db.Report(ctx, Conflict{
-		SKU: g.SKU, Position: Position{0, g.ID}, Kind: "giveback",
-		Detail: plain(
-			fmt.Sprintf("the shop gives back the order %q, which is not known as sold, or whose ledger is gone from "+
-				"Redis or older than the database; it is tried every 5 minutes; restore Redis, "+
-				"correct the serial in row %d of sluice_giveback, or set its done", g.Serial, g.ID),
-		),
-	})
+	detail := fmt.Sprintf("the shop gives back the order %q, which is not known as sold, or whose ledger is gone from "+
+		"Redis or older than the database; it is tried every 5 minutes; restore Redis, "+
+		"correct the serial in row %d of sluice_giveback, or set its done", g.Serial, g.ID)
+	if len(s.o.Home.All) > 1 {
+		all, err := s.stream.Ledgers(ctx, []string{g.SKU})
+		if err != nil {
+			return err
+		}
+		detail += fmt.Sprintf("; the SKU is settled in %s now: give back an order of its present sale there, and an order "+
+			"of an earlier sale in the home that settled that sale", s.o.Home.Owner(g.SKU, all[0]))
+	}
+	return s.db.Report(ctx, Conflict{SKU: g.SKU, Position: Position{0, g.ID}, Kind: "giveback", Detail: plain(detail)})
 }

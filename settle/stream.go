@@ -225,6 +225,19 @@ func (s Stream) Entries(ctx context.Context, sku string, from Position, count in
 	return entries, nil
 }
 
+// knows reports whether a ledger has a record of an order.
+func (s Stream) knows(ctx context.Context, sku, serial string) (known bool, err error) {
+	key := s.Name.SKUKey(sku, "r")
+	err = s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+		known, err = c.HExists(ctx, key, serial).Result()
+		return err
+	}, redisconn.Unanswered)
+	if err != nil {
+		return false, fmt.Errorf("read an order of %q: %w", sku, err)
+	}
+	return known, nil
+}
+
 // Records returns all records of a ledger by serial, without positions: each that is there during the whole call. There
 // are at most as many as units and tombstones.
 func (s Stream) Records(ctx context.Context, sku string) (map[string]Record, error) {

@@ -50,7 +50,7 @@ func (s *Store) GiveBack(ctx context.Context, g settle.Giveback, upTo settle.Pos
 		r, err := s.order(ctx, tx, &b, g.Serial)
 		born = r.born
 		switch {
-		case err != nil || r.born != c.Born && c.Position.Before(upTo):
+		case err != nil || r.born != c.Born && c.Position.Before(upTo) || r.born == c.Born && g.Earlier:
 			return err
 		case r.Status == ledger.StatusReleased:
 			known = settle.KnownReleased

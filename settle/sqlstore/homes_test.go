@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"sluice/internal/testkit"
 	"sluice/settle"
 	"sluice/settle/sqlstore"
+	"sluice/stockgate/ledger"
 )
 
 var errCrash = errors.New("the process was killed here")
@@ -310,6 +312,80 @@ func TestMove_SettlersFinishIt(t *testing.T) {
 	if age := must(h.stores["one"].OldestGiveback(t.Context()))(t); age == 0 {
 		t.Error("the give-back is done in a home that has not the SKU")
 	}
+}
+
+// An order of an earlier sale is in the home that had that sale, wherever the SKU is settled now. No order of the
+// present sale is given back there, also where it has the same serial.
+func TestGiveback_OfAnEarlierSaleAfterAMove(t *testing.T) {
+	t.Parallel()
+	h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))
+	const sku = "twice"
+	h.ledger.set(sku, 100)
+	h.ledger.buy(sku, 0, 4)
+	h.ledger.reserve(sku, "released", "u", 1)
+	h.ledger.finish(sku, "release", "released")
+	h.ledger.change(sku, ledger.Ended)
+	h.run(sku, "one")
+	earlier, _, _ := h.stores["one"].Cursor(t.Context(), sku)
+	if _, ok, err := settle.Archive(t.Context(), h.stream, h.stores["one"], h.ledger.store, sku); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	h.ledger.set(sku, 100)
+	h.ledger.open(sku)
+	h.ledger.buy(sku, 10, 2)
+	h.run(sku, "one")
+	if _, err := settle.Move(t.Context(), h.stream, h.settler("two", h.stores["two"]), h.stores["one"], sku); err != nil {
+		t.Fatal(err)
+	}
+	h.ledger.buy(sku, 2, 1) // a serial of the sale before
+	h.run(sku, "two")
+	gives := func(home string, serials ...string) {
+		t.Helper()
+		for _, serial := range serials {
+			err := h.stores[home].Exec(t.Context(), "INSERT INTO sluice_giveback (sku, serial, asked) VALUES ('twice', '"+
+				serial+"', 1)")
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		n, err := h.settler(home, h.stores[home]).GiveBack(t.Context())
+		if n != len(serials) || err != nil {
+			t.Errorf("%s: %d orders were due, %v: want %d", home, n, err, len(serials))
+		}
+	}
+	conflicts := func(home string) (text string) {
+		for _, c := range must(h.stores[home].Conflicts(t.Context(), 10))(t) {
+			text += c.Kind + ": " + c.Detail + "\n"
+		}
+		return text
+	}
+	for range 2 { // as after a settler that died between
+		gives("one", "twice-0", "released")
+		if err := h.stores["one"].Exec(t.Context(), "DELETE FROM sluice_giveback WHERE done IS NOT NULL"); err != nil {
+			t.Fatal(err)
+		}
+		if age := must(h.stores["one"].OldestGiveback(t.Context()))(t); age != 0 || conflicts("one") != "" {
+			t.Errorf("an order of the earlier sale is not given back: %s", conflicts("one"))
+		}
+	}
+	gives("one", "twice-2", "twice-10")
+	if said := conflicts("one"); strings.Count(said, "is settled in two") != 2 {
+		t.Errorf("conflicts %s: want two, which name the home of the present sale", said)
+	}
+	gives("two", "twice-3")
+	if said := conflicts("two"); !strings.Contains(said, "an earlier sale in the home that settled that sale") {
+		t.Errorf("conflicts %s: want one that names the cause", said)
+	}
+	status := make(map[string]string)
+	err := h.stores["one"].Orders(t.Context(), sku, earlier.Born, func(r settle.Record) {
+		status[r.Serial] = r.Status.String()
+	})
+	want := map[string]string{"twice-0": "refunded", "twice-1": "sold", "twice-2": "sold", "twice-3": "sold",
+		"released": "released"}
+	if !maps.Equal(status, want) || err != nil {
+		t.Errorf("the orders of the earlier sale are %v, %v: want %v", status, err, want)
+	}
+	h.balances(sku, "two", 3)
 }
 
 // A home dies after it has found that Redis lost its orders, and before it has put them back. No other home knows them:
