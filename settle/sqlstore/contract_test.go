@@ -32,6 +32,7 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 			"an early give-back is kept":             keepsEarlyGiveback,
 			"a give-back waits for the right Redis":  givesBackToRightRedis,
 			"what is paid ends":                      endsWhatIsPaid,
+			"the query of the guide counts one sale": countsPaidAsTheGuideDoes,
 			"a lost confirmation is told":            confirmsAgain,
 			"a released one stays released":          leavesReleased,
 			"a lost refund is told":                  refundsAgain,

@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -223,6 +224,35 @@ func endsWhatIsPaid(s *site) {
 	s.ledger.change("pays", "ended")
 	_ = must(s.ledger.Refund(s.Context(), "pays", "pays-1"))(s.T)
 	endPaid("when an operator has ended it", "ended")
+}
+
+// countsPaidAsTheGuideDoes runs the example of settle.paid.query in docs/settlement.md, with an order that was paid and
+// refunded, one of an earlier sale, and a webhook, which has a cursor of its own.
+func countsPaidAsTheGuideDoes(s *site) {
+	const sku = "guide"
+	guide := string(must(os.ReadFile("../../docs/settlement.md"))(s.T))
+	_, query, _ := strings.Cut(guide, "[settle.paid]\nquery = \"\"\"\n")
+	query, _, ok := strings.Cut(query, "\"\"\"")
+	if !ok {
+		s.Fatal("docs/settlement.md has no query of what is paid")
+	}
+	s.ledger.set(sku, 9)
+	s.ledger.buy(sku, 8, 1)
+	s.drain(sku)
+	s.losesLedger(sku)
+	s.ledger.set(sku, 9)
+	s.ledger.buy(sku, 0, 3)
+	s.ledger.finish(sku, "refund", sku+"-0")
+	s.drain(sku)
+	s.exec("INSERT INTO sluice_cursor (target, sku, born, epoch, ver, fingerprint, total, held, sold, state, deducted) " +
+		"SELECT 'webhook', sku, born, epoch, ver, fingerprint, total, held, sold, state, deducted FROM sluice_cursor " +
+		"WHERE sku = 'guide'")
+	s.exec("CREATE TABLE orders (sku varchar(64), serial varchar(64), quantity bigint, paid_at bigint)")
+	s.exec("INSERT INTO orders VALUES ('guide', 'guide-0', 1, 1), ('guide', 'guide-1', 1, 1), ('guide', 'guide-2', 1, NULL)," +
+		" ('guide', 'guide-8', 1, 1)")
+	if units, err := s.store.CountPaid(s.Context(), query, sku); units != 1 || err != nil {
+		s.Errorf("%d units are paid, %v: want 1", units, err)
+	}
 }
 
 // A transaction that wants a second connection waits for itself, or for others that do the same.
