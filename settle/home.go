@@ -80,7 +80,8 @@ func (h Home) Disputes(sku string, l Ledger) string {
 }
 
 // leave forgets a SKU that is settled elsewhere. The database is told once a move: its rows do not follow the ledger
-// any more. It is told again when the ledger is on another server, which may have lost a move to here.
+// any more. It is told again when the ledger is on another server, which may have lost a move to here, and when the
+// database has forgotten it.
 func (s *Settler) leave(ctx context.Context, p *skuCursor) error {
 	p.loaded, p.cursor = false, nil
 	if home := p.ledger.Home; home != "" && !slices.Contains(s.o.Home.All, home) {

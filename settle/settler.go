@@ -273,11 +273,16 @@ func (s *Settler) readCursors(ctx context.Context, to chan<- map[string]Cursor) 
 }
 
 // compareCursors has cursors read again that stand elsewhere in the database: another settler has moved them, or the
-// database has lost its last transactions. A SKU that does not change any more would not notice.
+// database has lost its last transactions. A SKU that does not change any more would not notice. Nor would a database
+// be told of a move again that it has forgotten.
 func (s *Settler) compareCursors(places map[string]*skuCursor, there map[string]Cursor) {
 	for sku, p := range places {
-		if p.loaded && p.cursor != nil && there[sku].Position != p.cursor.Position {
+		c, ok := there[sku]
+		if p.loaded && p.cursor != nil && c.Position != p.cursor.Position {
 			p.loaded, p.due = false, s.now()
+		}
+		if ok && c.State != Moved {
+			p.left = ""
 		}
 	}
 }

@@ -452,3 +452,26 @@ func TestMove_LostWithTheTail(t *testing.T) {
 		})
 	}
 }
+
+// The database of the old home comes back from a backup of before the move, while settlers run: its rows are left
+// behind again.
+func TestMove_OldHomeIsRestored(t *testing.T) {
+	t.Parallel()
+	h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))
+	const sku = "restored"
+	h.ledger.set(sku, 100)
+	h.ledger.buy(sku, 0, 3)
+	defer h.start()()
+	h.settles(sku, "one")
+	if _, err := settle.Move(t.Context(), h.stream, h.settler("two", h.stores["two"]), nil, sku); err != nil {
+		t.Fatal(err)
+	}
+	h.settles(sku, "two")
+	if err := h.stores["one"].Exec(t.Context(), "UPDATE sluice_cursor SET state = 'on'"); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the old home knows again that it has not the SKU", func() bool {
+		return h.leftBehind(sku, "two")
+	})
+	h.balances(sku, "two", 3)
+}
