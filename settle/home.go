@@ -15,8 +15,11 @@ import (
 const Moved = "moved"
 
 // homeField of a ledger's hash says where the SKU is settled: a number that each move raises, a blank, and the name.
-// The first settler writes 0.
-const homeField = "home"
+// The first settler writes 0. firstField is the first epoch of a ledger that was made again, which has none of its own.
+const (
+	homeField  = "home"
+	firstField = "first"
+)
 
 // Home is the one database in which some SKUs are settled.
 type Home struct {
@@ -45,28 +48,37 @@ func (s *Settler) isHere(ctx context.Context, sku string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return s.claim(ctx, sku, &all[0])
+	return s.claim(ctx, &skuCursor{sku: sku}, &all[0])
 }
 
 // claim writes the mark of this home into a ledger that has none: two settlers whose files name different homes of a
-// SKU would book it twice. It reports whether the SKU is settled here.
-func (s *Settler) claim(ctx context.Context, sku string, l *Ledger) (bool, error) {
+// SKU would book it twice. A ledger that was made again is told its first epoch, for a home that it is moved to. It
+// reports whether the SKU is settled here.
+func (s *Settler) claim(ctx context.Context, p *skuCursor, l *Ledger) (bool, error) {
 	home := s.o.Home
-	if home.Of == nil || l.Home != "" || l.Epoch == 0 || !home.has(sku, *l) {
-		return home.has(sku, *l), nil
+	if home.Of == nil || l.Epoch == 0 || !home.has(p.sku, *l) {
+		return home.has(p.sku, *l), nil
 	}
-	err := s.stream.mark(ctx, sku, "", "0 "+home.Name) // 0: it was not moved
+	if err := s.load(ctx, p); err != nil {
+		return false, err
+	}
+	to := l.continuing(p.cursor)
+	to.Home = home.Name
+	if to.mark() == l.mark() && to.saysFirst() == l.first {
+		return true, nil
+	}
+	err := s.stream.mark(ctx, p.sku, *l, to)
 	if err != nil && !errors.Is(err, errMarked) {
 		return false, err
 	}
-	all, err := s.stream.Ledgers(ctx, []string{sku})
+	all, err := s.stream.Ledgers(ctx, []string{p.sku})
 	if err != nil {
 		return false, err
 	}
 	if *l = all[0]; l.Home == "" {
 		return false, ErrElsewhere // it is gone, and made again
 	}
-	return home.has(sku, *l), nil
+	return home.has(p.sku, *l), nil
 }
 
 // Disputes says why a home does not settle a SKU that its file gives to it, and the way out; "" = it is not so.
@@ -110,35 +122,47 @@ func (s *Settler) leave(ctx context.Context, p *skuCursor) error {
 
 // Leaver is a database that marks the rows of a SKU that is settled elsewhere.
 type Leaver interface {
+	// Cursor reads the cursor of a SKU that it leaves; ok is false when there is none.
+	Cursor(ctx context.Context, sku string) (c Cursor, ok bool, err error)
+
 	// Leave sets the state of the SKU's cursors to moved. It reports whether there was one in another state.
 	Leave(ctx context.Context, sku string) (bool, error)
 }
 
-// moveScript marks a new home, if the mark is still that of before.
+// moveScript marks a new home, if the mark is still that of before, and the first epoch of a ledger; 0 = none.
 const moveScript = `
 if redis.call('EXISTS', KEYS[1]) == 0 then return -1 end
 if (redis.call('HGET', KEYS[1], 'home') or '') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'home', ARGV[2])
+if ARGV[3] ~= '0' then redis.call('HSET', KEYS[1], 'first', ARGV[3]) end
 return 1`
 
 // errMarked means that the ledger has another mark than the one that was read.
 var errMarked = errors.New("another command has moved it meanwhile")
 
-// Mark makes a home the one of a SKU, for all settlers, if the ledger was not moved since l was read.
-func (s Stream) Mark(ctx context.Context, sku string, l Ledger, home string) error {
-	before := ""
-	if l.Home != "" {
-		before = fmt.Sprintf("%d %s", l.moves, l.Home)
+// mark is that of l; "" = none.
+func (l Ledger) mark() string {
+	if l.Home == "" {
+		return ""
 	}
-	return s.mark(ctx, sku, before, fmt.Sprintf("%d %s", l.moves+1, home))
+	return fmt.Sprintf("%d %s", l.moves, l.Home)
 }
 
-// mark replaces one mark by another; "" = none.
-func (s Stream) mark(ctx context.Context, sku, before, after string) error {
+// saysFirst is the first epoch of a ledger that was made again; 0 = it was not, or it is not known.
+func (l Ledger) saysFirst() int64 {
+	if l.remade {
+		return l.Born
+	}
+	return l.first
+}
+
+// mark replaces the mark of one ledger, as it was read, by that of another one.
+func (s Stream) mark(ctx context.Context, sku string, before, after Ledger) error {
 	var done int
 	key := s.Name.SKUKey(sku, "s")
 	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
-		done, err = redis.NewScript(moveScript).Run(ctx, c, []string{key}, before, after).Int()
+		done, err = redis.NewScript(moveScript).Run(ctx, c, []string{key}, before.mark(), after.mark(),
+			after.saysFirst()).Int()
 		return err
 	}, redisconn.Unanswered)
 	switch {
@@ -153,7 +177,7 @@ func (s Stream) mark(ctx context.Context, sku, before, after string) error {
 	return nil
 }
 
-// Move settles a SKU in another home from now on. The new home needs nothing of the old one, which may be down: it
+// Move settles a SKU in another home from now on. The new home needs no rows of the old one, which may be down: it
 // reads the ledger whole. Each step can be repeated; after the first one the settlers of the new home do the second,
 // and those of the old one the third. unmarked says why the old database does not know yet.
 //
@@ -170,7 +194,14 @@ func Move(ctx context.Context, stream Stream, to *Settler, from Leaver, sku stri
 				return nil, err
 			}
 		}
-		if err := stream.Mark(ctx, sku, all[0], home.Name); err != nil {
+		after := all[0]
+		if from != nil {
+			if c, ok, err := from.Cursor(ctx, sku); err == nil && ok { // else settlers have told what it knows, or nobody knows
+				after = after.continuing(&c)
+			}
+		}
+		after.Home, after.moves = home.Name, after.moves+1
+		if err := stream.mark(ctx, sku, all[0], after); err != nil {
 			return nil, err
 		}
 	}

@@ -85,7 +85,7 @@ func (s *Settler) ledgerOf(ctx context.Context, p *skuCursor) (l Ledger, err err
 	if err != nil {
 		return l, err
 	}
-	here, err := s.claim(ctx, p.sku, &all[0])
+	here, err := s.claim(ctx, p, &all[0])
 	if err != nil {
 		return l, err
 	}

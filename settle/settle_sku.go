@@ -157,10 +157,13 @@ func (s *Settler) findBorn(ctx context.Context, b *Batch) error {
 		return nil
 	}
 	all, err := s.stream.Ledgers(ctx, []string{b.SKU})
-	if err == nil && b.Entries[0].Epoch >= all[0].Born {
-		b.To.Born = all[0].Born
+	if err != nil {
+		return err
 	}
-	return err
+	if born := all[0].continuing(nil).Born; b.Entries[0].Epoch >= born {
+		b.To.Born = born
+	}
+	return nil
 }
 
 // count logs and counts what a transaction has done.

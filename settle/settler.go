@@ -335,7 +335,7 @@ func (s *Settler) some(ctx context.Context, due []*skuCursor) {
 		s.turns <- func() {
 			defer working.Done()
 			worked := false
-			here, err := s.claim(ctx, p.sku, &p.ledger)
+			here, err := s.claim(ctx, p, &p.ledger)
 			switch {
 			case err == nil && !here:
 				err = s.leave(ctx, p)

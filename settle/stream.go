@@ -29,7 +29,8 @@ const (
 type Ledger struct {
 	Position
 	Numbers
-	Born  int64 // 0 = it was made again after it was lost, and goes on with the orders of the one before
+	Born  int64 // 0 = it was made again after it was lost, and goes on with the orders of the one before ...
+	first int64 // ... whose first epoch this is, as the home of the SKU has said; 0 = none has
 	Limit int64 // units a person; 0 = no limit
 
 	Home  string // where it is settled; "" = no settler has claimed it
@@ -43,9 +44,14 @@ type Ledger struct {
 	server string // that the instances trust: another one may have lost its last changes
 }
 
-// continuing is l as the ledger that c is the cursor of, where l goes on with it.
+// continuing is l as the ledger that c is the cursor of, where l goes on with it. A cursor that was left behind may be
+// of a sale before.
 func (l Ledger) continuing(c *Cursor) Ledger {
-	if l.Born == 0 && l.Epoch > 0 && c != nil {
+	switch {
+	case l.Born != 0 || l.Epoch == 0:
+	case l.first != 0:
+		l.Born, l.remade = l.first, true
+	case c != nil && c.State != Moved:
 		l.Born, l.remade = c.Born, true
 	}
 	return l
@@ -121,7 +127,7 @@ func (s Stream) EachLedger(ctx context.Context, skus []string) ([]Ledger, []erro
 		replies := make([]*redis.SliceCmd, len(which))
 		for i, k := range which {
 			replies[i] = pipe.HMGet(ctx, keys[k], "epoch", "ver", "born", "total", "held", "sold", "limit", "archived",
-				"state", homeField, "paid", "run")
+				"state", homeField, "paid", "run", firstField)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
@@ -177,7 +183,7 @@ func ledgerOf(values []any) (l Ledger) {
 			*to, _ = strconv.ParseInt(text, 10, 64)
 		}
 	}
-	if len(values) == 12 {
+	if len(values) == 13 {
 		l.State, _ = values[8].(string)
 		mark, _ := values[9].(string)
 		moves, home, _ := strings.Cut(mark, " ")
@@ -185,6 +191,8 @@ func ledgerOf(values []any) (l Ledger) {
 		l.Home = home
 		l.paid = values[10] == "1"
 		l.server, _ = values[11].(string)
+		first, _ := values[12].(string)
+		l.first, _ = strconv.ParseInt(first, 10, 64)
 	}
 	l.archived = archived > l.Born
 	l.Born = max(l.Born, archived)

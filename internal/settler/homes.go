@@ -97,6 +97,19 @@ func (h Homes) Move(ctx context.Context, c *config.Config, sku, to string) (befo
 // know where it was.
 type leavers Homes
 
+// Cursor implements settle.Leaver: it is that of the home that was not left yet. A database that is away has none.
+func (l leavers) Cursor(ctx context.Context, sku string) (c settle.Cursor, ok bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, fenceWithin)
+	defer cancel()
+	for _, s := range l {
+		one, found, err := s.Store.Cursor(ctx, sku)
+		if err == nil && found && one.State != settle.Moved {
+			c, ok = one, true
+		}
+	}
+	return c, ok, nil
+}
+
 // Leave implements settle.Leaver.
 func (l leavers) Leave(ctx context.Context, sku string) (left bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fenceWithin)

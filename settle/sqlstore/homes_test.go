@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"sluice/internal/dbtest"
 	"sluice/internal/redistest"
@@ -474,4 +475,91 @@ func TestMove_OldHomeIsRestored(t *testing.T) {
 		return h.leftBehind(sku, "two")
 	})
 	h.balances(sku, "two", 3)
+}
+
+// move settles a SKU in a home from now on. from nil = the database of the old one is away.
+func (h *homes) move(sku, to string, from settle.Leaver) {
+	h.Helper()
+	unmarked, err := settle.Move(h.Context(), h.stream, h.settler(to, h.stores[to]), from, sku)
+	if err != nil || unmarked != nil {
+		h.Fatal(err, unmarked)
+	}
+}
+
+// remade makes a ledger again after Redis has lost everything, with the orders of a home, as an operator does.
+func (h *homes) remade(sku, home string) {
+	h.Helper()
+	epoch := h.ledger.epoch(sku)
+	testkit.Eventually(h.T, "a later epoch than that of the ledger", func() bool { return time.Now().UnixMilli() > epoch })
+	h.ledger.server.Client.FlushAll(h.Context())
+	h.ledger.forget()
+	_ = must(h.ledger.store.Recreate(h.Context(), sku, 100, 0, false))(h.T)
+	c, _, _ := h.stores[home].Cursor(h.Context(), sku)
+	var sold []settle.Record
+	_ = h.stores[home].Orders(h.Context(), sku, c.Born, func(r settle.Record) { sold = append(sold, r) })
+	if err := h.ledger.Adopt(h.Context(), sku, sold); err != nil {
+		h.Fatal(err)
+	}
+	h.ledger.open(sku)
+}
+
+// A ledger that was made again does not know its first epoch, of which the ids of jobs are made: the new home has that
+// of the old one.
+func TestMove_LedgerMadeAgainKeepsItsBorn(t *testing.T) {
+	t.Parallel()
+	const sku = "remade"
+	for name, settled := range map[string]bool{"settled since, and the database is away": true, "not settled since": false} {
+		t.Run(name, func(t *testing.T) {
+			h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))
+			h.ledger.set(sku, 100)
+			h.ledger.buy(sku, 0, 5)
+			h.run(sku, "one")
+			first, _, _ := h.stores["one"].Cursor(t.Context(), sku)
+			h.remade(sku, "one")
+			h.ledger.buy(sku, 5, 2)
+			var from settle.Leaver = h.stores["one"]
+			if settled {
+				h.run(sku, "one")
+				from = nil
+			}
+			h.move(sku, "two", from)
+			h.run(sku, "two")
+			h.balances(sku, "two", 7)
+			if c, _, _ := h.stores["two"].Cursor(t.Context(), sku); c.Born != first.Born || c.Born == 0 {
+				t.Errorf("the new home has born %d: want %d", c.Born, first.Born)
+			}
+		})
+	}
+}
+
+// A home has settled the sale before. The ledger of the next sale was made again, and moves there: none of its orders
+// is of the sale before.
+func TestMove_LedgerMadeAgainIsNotTheSaleBefore(t *testing.T) {
+	t.Parallel()
+	h := newHomes(t, "sqlite:"+filepath.Join(t.TempDir(), "one.db"), "sqlite:"+filepath.Join(t.TempDir(), "two.db"))
+	const sku = "next"
+	h.ledger.set(sku, 100)
+	h.ledger.buy(sku, 0, 5)
+	h.run(sku, "one")
+	h.move(sku, "two", h.stores["one"])
+	h.run(sku, "two")
+	h.move(sku, "one", h.stores["two"])
+	h.ledger.change(sku, "ended")
+	h.run(sku, "one")
+	if _, _, err := settle.Archive(t.Context(), h.stream, h.stores["one"], h.ledger.store, sku); err != nil {
+		t.Fatal(err)
+	}
+	h.ledger.set(sku, 100)
+	h.ledger.open(sku)
+	h.ledger.buy(sku, 10, 3)
+	h.run(sku, "one")
+	h.remade(sku, "one")
+	h.run(sku, "one")
+	h.move(sku, "two", h.stores["one"])
+	h.run(sku, "two")
+	h.balances(sku, "two", 3)
+	missing := must(h.stores["two"].Texts(t.Context(), "SELECT detail FROM sluice_conflict WHERE kind = 'missing'"))(t)
+	if len(missing) > 0 {
+		t.Errorf("conflicts %q: want none", missing)
+	}
 }
