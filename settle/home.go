@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func (s *Settler) claim(ctx context.Context, p *skuCursor, l *Ledger) (bool, err
 	if err := s.load(ctx, p); err != nil {
 		return false, err
 	}
-	to := l.continuing(p.cursor)
+	to := l.knownTo(p.cursor)
 	to.Home = home.Name
 	if to.mark() == l.mark() && to.saysFirst() == l.first {
 		return true, nil
@@ -91,6 +92,14 @@ func (h Home) Disputes(sku string, l Ledger) string {
 		h.Name)
 }
 
+// knownTo is l as a home with the cursor c knows it: Redis may have lost a move, and the ledger its first epoch.
+func (l Ledger) knownTo(c *Cursor) Ledger {
+	if l = l.continuing(c); c != nil {
+		l.moves = max(l.moves, c.Moves)
+	}
+	return l
+}
+
 // leave forgets a SKU that is settled elsewhere. The database is told once a move: its rows do not follow the ledger
 // any more. It is told again when the ledger is on another server, which may have lost a move to here, and when the
 // database has forgotten it.
@@ -107,7 +116,10 @@ func (s *Settler) leave(ctx context.Context, p *skuCursor) error {
 		}
 	}
 	at := fmt.Sprintf("%d %s", p.ledger.moves, p.ledger.server)
-	if m, ok := s.db.(Leaver); ok && p.ledger.Home != "" && p.left != at {
+	if m, ok := s.db.(Leaver); ok && s.o.Target == OrdersTarget && p.ledger.Home != "" && p.left != at {
+		if back, err := s.takeBack(ctx, p); err != nil || back {
+			return cmp.Or(err, ErrElsewhere)
+		}
 		left, err := m.Leave(ctx, p.sku)
 		if err != nil {
 			return err
@@ -118,6 +130,23 @@ func (s *Settler) leave(ctx context.Context, p *skuCursor) error {
 		}
 	}
 	return ErrElsewhere
+}
+
+// takeBack puts the mark of this home back where Redis has lost the move to here: this database alone has all that was
+// settled since. It reports whether that is so.
+func (s *Settler) takeBack(ctx context.Context, p *skuCursor) (bool, error) {
+	c, ok, err := s.db.Cursor(ctx, p.sku)
+	to := p.ledger.knownTo(&c)
+	if err != nil || !ok || c.State == Moved || to.moves == p.ledger.moves || to.Born != c.Born {
+		return false, err
+	}
+	to.Home = s.o.Home.Name
+	if err := s.stream.mark(ctx, p.sku, p.ledger, to); err != nil {
+		return true, err
+	}
+	s.log.Error("settle: Redis has lost that the SKU was moved; it is settled here again", "sku", p.sku, "home", to.Home,
+		"instead_of", p.ledger.Home)
+	return true, nil
 }
 
 // Leaver is a database that marks the rows of a SKU that is settled elsewhere.
@@ -188,16 +217,24 @@ func Move(ctx context.Context, stream Stream, to *Settler, from Leaver, sku stri
 		return nil, err
 	}
 	home := to.o.Home
-	if home.Owner(sku, all[0]) != home.Name || all[0].Epoch == 0 {
+	elsewhere := home.Owner(sku, all[0]) != home.Name || all[0].Epoch == 0
+	if elsewhere { // or it was settled here since, and Redis has lost that
+		back, err := to.takeBack(ctx, &skuCursor{sku: sku, ledger: all[0]})
+		if err != nil {
+			return nil, err
+		}
+		elsewhere = !back
+	}
+	if elsewhere {
 		if old, ok := to.db.(Leaver); ok { // what was settled here before is old
 			if _, err := old.Leave(ctx, sku); err != nil {
 				return nil, err
 			}
 		}
 		after := all[0]
-		if from != nil {
-			if c, ok, err := from.Cursor(ctx, sku); err == nil && ok { // else settlers have told what it knows, or nobody knows
-				after = after.continuing(&c)
+		if from != nil { // else the settlers of the old home have told what it knows, or nobody can
+			if c, ok, err := from.Cursor(ctx, sku); err == nil && ok {
+				after = after.knownTo(&c)
 			}
 		}
 		after.Home, after.moves = home.Name, after.moves+1

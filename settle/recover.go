@@ -144,7 +144,8 @@ func (s *Settler) rebuild(ctx context.Context, p *skuCursor, l Ledger, records m
 	if p.overrules {
 		b.Forgotten = math.MaxInt64
 	}
-	b.To = Cursor{Position: l.Position, Numbers: l.Numbers, Born: l.Born, Fingerprint: entries[0].Fingerprint()}
+	b.To = Cursor{Position: l.Position, Numbers: l.Numbers, Born: l.Born, Fingerprint: entries[0].Fingerprint(),
+		Moves: l.moves}
 	o, err := s.db.Settle(ctx, b)
 	if err != nil {
 		return false, fmt.Errorf("rebuild %q at %s: %w", p.sku, l.Position, err)

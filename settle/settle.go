@@ -72,6 +72,7 @@ type Cursor struct {
 	Born        int64 // the first epoch of the ledger: a SKU that is sold again has another ledger
 	Fingerprint Fingerprint
 	Deducted    int64 // units that the stock table was lowered by for this ledger
+	Moves       int64 // how often the SKU had been moved between homes
 }
 
 // SamePosition reports whether both are at the same entry of the same ledger.

@@ -123,7 +123,7 @@ func (s *Settler) load(ctx context.Context, p *skuCursor) error {
 // writeEntries writes entries in one transaction.
 func (s *Settler) writeEntries(ctx context.Context, p *skuCursor, entries []Entry) error {
 	b, used := batchOf(p.sku, p.cursor, entries)
-	b.Forgotten = s.forgotten()
+	b.To.Moves, b.Forgotten = max(b.To.Moves, p.ledger.moves), s.forgotten()
 	if err := s.findBorn(ctx, &b); err != nil {
 		return err
 	}

@@ -97,13 +97,14 @@ func (h Homes) Move(ctx context.Context, c *config.Config, sku, to string) (befo
 // know where it was.
 type leavers Homes
 
-// Cursor implements settle.Leaver: it is that of the home that was not left yet. A database that is away has none.
+// Cursor implements settle.Leaver: it is that of the home that was not left yet, of several that of the last move. A
+// database that is away has none.
 func (l leavers) Cursor(ctx context.Context, sku string) (c settle.Cursor, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fenceWithin)
 	defer cancel()
 	for _, s := range l {
 		one, found, err := s.Store.Cursor(ctx, sku)
-		if err == nil && found && one.State != settle.Moved {
+		if err == nil && found && one.State != settle.Moved && (!ok || one.Moves > c.Moves) {
 			c, ok = one, true
 		}
 	}

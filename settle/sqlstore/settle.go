@@ -118,7 +118,7 @@ func (s *Store) solveEntries(ctx context.Context, tx *sql.Tx, b *settle.Batch, p
 // makeCursor makes the cursor of a SKU where there is none.
 func (s *Store) makeCursor(ctx context.Context, tx *sql.Tx, sku string) (made int64, err error) {
 	made, err = affected(tx.ExecContext(ctx, s.sql(s.d.insertion+" INTO sluice_cursor (target, sku, "+cursorColumns+
-		") VALUES (?, ?, 0, 0, 0, ?, 0, 0, 0, '', 0)"+s.d.ignored), s.target, stored(sku), []byte{}))
+		") VALUES (?, ?, 0, 0, 0, ?, 0, 0, 0, '', 0, 0)"+s.d.ignored), s.target, stored(sku), []byte{}))
 	if err != nil {
 		return 0, fmt.Errorf("make the cursor: %w", err)
 	}
@@ -161,10 +161,10 @@ func (s *Store) move(ctx context.Context, tx *sql.Tx, b *settle.Batch, deducted,
 	}
 	to := b.To
 	result, err := tx.ExecContext(ctx, s.sql("UPDATE sluice_cursor SET born = ?, epoch = ?, ver = ?, fingerprint = ?, "+
-		"total = ?, held = ?, sold = ?, state = ?, deducted = ?, leased = 0, changed = "+s.d.now+
+		"total = ?, held = ?, sold = ?, state = ?, deducted = ?, moves = ?, leased = 0, changed = "+s.d.now+
 		" WHERE target = ? AND sku = ? AND epoch = ? AND ver = ? AND leased = ?"),
 		to.Born, to.Epoch, to.Ver, to.Fingerprint[:], to.Total, to.Held, to.Sold,
-		to.State, deducted, s.target, stored(b.SKU), from.Epoch, from.Ver, lease)
+		to.State, deducted, to.Moves, s.target, stored(b.SKU), from.Epoch, from.Ver, lease)
 	if err != nil {
 		return fmt.Errorf("move the cursor: %w", err)
 	}

@@ -132,7 +132,7 @@ func numbered(query string) string {
 	return out.String()
 }
 
-const cursorColumns = "born, epoch, ver, fingerprint, total, held, sold, state, deducted"
+const cursorColumns = "born, epoch, ver, fingerprint, total, held, sold, state, deducted, moves"
 
 // Cursor implements settle.Database.
 func (s *Store) Cursor(ctx context.Context, sku string) (settle.Cursor, bool, error) {
@@ -159,7 +159,7 @@ func (s *Store) cursor(ctx context.Context, from queryer, sku string) (settle.Cu
 
 func scanCursor(row *sql.Row) (c settle.Cursor, err error) {
 	var mark []byte
-	err = row.Scan(&c.Born, &c.Epoch, &c.Ver, &mark, &c.Total, &c.Held, &c.Sold, &c.State, &c.Deducted)
+	err = row.Scan(&c.Born, &c.Epoch, &c.Ver, &mark, &c.Total, &c.Held, &c.Sold, &c.State, &c.Deducted, &c.Moves)
 	copy(c.Fingerprint[:], mark)
 	return c, err
 }
