@@ -35,7 +35,7 @@ func (g *Gateway) checks(c *config.Config) []admin.Check {
 	if c.SharesRedis() {
 		checks = append(checks, admin.Check{Name: "fleet", Probe: g.limits.CheckPart})
 	}
-	if len(g.schedule.All()) > 0 {
+	if len(g.schedule.All()) > 0 || len(c.Rooms) > 0 {
 		checks = append(checks, admin.Check{Name: "sales", Probe: g.salesCheck})
 	}
 	if o := g.Orders(); o != nil {

@@ -113,7 +113,7 @@ func (g *Gateway) buildStock(r *runtime) (err error) {
 		}
 		useRules()
 		g.feedback.Use(next.Stock.SoldOutTTL)
-		g.schedule.Use(stores.SalesOf(next))
+		g.schedule.Use(stores.SalesOf(next), stores.ReadsClock(next))
 		switch {
 		case g.redis == nil:
 		case g.writer.Load() == nil:

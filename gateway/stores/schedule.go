@@ -23,6 +23,9 @@ func SalesOf(c *config.Config) (sales []sale.Sale) {
 	return sales
 }
 
+// ReadsClock reports whether the shared clock is read without a sale, too: the times of a room are Redis'.
+func ReadsClock(c *config.Config) bool { return len(c.Rooms) > 0 }
+
 // LastClose is when the sales of sku that follow each other without a pause have all ended, of which the first ends at
 // closes (Unix ms): between two of them no client may hear that all is over.
 func LastClose(c *config.Config, sku string, closes int64) int64 {
@@ -86,6 +89,7 @@ func OpenSchedule(c *config.Config, link *redisconn.Client, o sale.Options) (*sa
 	if keepsSales(c) {
 		o.Link, o.Name = link, Name(c)
 	}
+	o.Clock = ReadsClock(c)
 	b, err := sale.New(o, SalesOf(c))
 	if err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)

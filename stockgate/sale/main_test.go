@@ -26,7 +26,7 @@ func still(t *testing.T, at time.Time, sales ...Sale) (*Schedule, *testkit.Log) 
 	log := slog.New(slog.NewTextHandler(j, nil))
 	b := &Schedule{o: Options{Now: func() int64 { return 0 },
 		Wall: func() time.Time { return at }, Log: log}, beats: redisconn.NewBeats(log, "lost", "found")}
-	b.Use(sales)
+	b.Use(sales, false)
 	b.beat(t.Context())
 	return b, j
 }

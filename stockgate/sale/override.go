@@ -163,11 +163,11 @@ func (b *Schedule) beat(ctx context.Context) {
 	b.update(ctx, b.plan.Load())
 }
 
-// update asks Redis for its clock and its words of p, and takes both in. Without any sale Redis is not asked. mu is
-// held.
+// update asks Redis for its clock and its words of p, and takes both in. Redis is not asked without any sale, and
+// any other use of the clock. mu is held.
 func (b *Schedule) update(ctx context.Context, p *plan) {
-	if len(p.all) == 0 {
-		b.clock = redisconn.Clock{} // by the time that there is a sale it would be old
+	if len(p.all) == 0 && !p.clock {
+		b.clock = redisconn.Clock{} // by the time that it is wanted it would be old
 		b.useLocalClock()
 		return
 	}

@@ -109,7 +109,7 @@ func TestOverride_WithoutSalesRedisIsNotAsked(t *testing.T) {
 	if b.beats.Up() || b.beats.Away() {
 		t.Error("it was asked")
 	}
-	b.Use(running("a"))
+	b.Use(running("a"), false)
 	testkit.Eventually(t, "the new sale has Redis asked", func() bool { return b.beats.Up() })
 }
 
@@ -147,7 +147,7 @@ func TestOverride_SaleIsNotToldOfBeforeItsWordIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := instance(t, r, time.Minute)
-	b.Use(sales)
+	b.Use(sales, false)
 	if !is(b, "sku-a", reject.Paused) {
 		t.Error("a sale that is paused was open for a moment")
 	}
@@ -217,7 +217,7 @@ func TestOverride_CountsForTheSaleWhoseHoursAreCorrected(t *testing.T) {
 			b, former := instance(t, r, 0, sales...), instance(t, r, 0, next...)
 			testkit.Check(t, b.Set(t.Context(), "a", tt.to))
 			former.beat(t.Context())
-			b.Use(next)
+			b.Use(next, false)
 			for who, one := range map[string]*Schedule{"with the former file": former, "reloaded": b,
 				"restarted": instance(t, r, 0, next...)} {
 				got := one.All()[0]
@@ -341,7 +341,7 @@ func TestOverride_NextSaleOfANameIsNotPausedByTheLastOne(t *testing.T) {
 		},
 		"after it was moved": func(t *testing.T, b *Schedule, sales []Sale) {
 			sales[0].Starts = sales[0].Starts.Add(time.Second)
-			b.Use(sales)
+			b.Use(sales, false)
 			testkit.Check(t, b.Set(t.Context(), "a", Ended))
 		},
 	} {
@@ -359,7 +359,7 @@ func TestOverride_NextSaleOfANameIsNotPausedByTheLastOne(t *testing.T) {
 			}
 			next := running("a")
 			next[0].Starts = time.Now().Add(100 * time.Millisecond)
-			b.Use(next)
+			b.Use(next, false)
 			for _, one := range []*Schedule{b, instance(t, r, 0, next...)} {
 				testkit.Eventually(t, "it opens", func() bool { return is(one, "sku-a", reject.Admitted) })
 			}

@@ -37,6 +37,7 @@ type Phase struct {
 // plan is all sales, ready to be looked up. It is not changed once it is published.
 type plan struct {
 	all   []*saleState
+	clock bool                    // the shared clock is read without a sale, too
 	bySKU map[string][]*saleState // each list in the order of time
 }
 
@@ -53,8 +54,9 @@ type saleState struct {
 
 // Use takes other sales from now on. Of those that are there already it keeps what operators said (word.of), and of
 // those that begin when they did that they have begun. Redis is asked before: no request is decided by a clock or a word
-// that it was not read at. It waits for Redis no longer than for three round trips.
-func (b *Schedule) Use(sales []Sale) {
+// that it was not read at. clock says that others read the shared clock, so that Redis is asked without a sale, too. It
+// waits for Redis no longer than for three round trips.
+func (b *Schedule) Use(sales []Sale, clock bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before := map[string]*saleState{}
@@ -63,7 +65,7 @@ func (b *Schedule) Use(sales []Sale) {
 			before[s.Name] = s
 		}
 	}
-	next := &plan{bySKU: map[string][]*saleState{}}
+	next := &plan{clock: clock, bySKU: map[string][]*saleState{}}
 	for _, one := range sales {
 		s := &saleState{Sale: one, starts: one.Starts.UnixNano(), ends: one.Ends.UnixNano()}
 		if old := before[one.Name]; old != nil {

@@ -94,7 +94,7 @@ func TestPlan_ReloadKeepsWhatOperatorsSaidOfASaleAndNotOfAnotherOfItsName(t *tes
 	if err := b.Set(t.Context(), "double-11", Ended); err != nil {
 		t.Fatal(err)
 	}
-	b.Use([]Sale{eleven()})
+	b.Use([]Sale{eleven()}, false)
 	if reason, _ := b.Closed(0, []byte("1001"), false); reason != reject.Ended {
 		t.Errorf("read again: %v", reason)
 	}
@@ -105,7 +105,7 @@ func TestPlan_ReloadKeepsWhatOperatorsSaidOfASaleAndNotOfAnotherOfItsName(t *tes
 		sale Sale
 		want reject.Reason
 	}{{corrected, reject.Ended}, {next, reject.NotStarted}} {
-		b.Use([]Sale{tt.sale})
+		b.Use([]Sale{tt.sale}, false)
 		if reason, _ := b.Closed(0, []byte("1001"), true); reason != tt.want {
 			t.Errorf("start at %v: %v, want %v", tt.sale.Starts, reason, tt.want)
 		}
@@ -126,7 +126,7 @@ func TestPlan_ClosedCostsNothing(t *testing.T) {
 func BenchmarkClosed(b *testing.B) {
 	board := &Schedule{o: Options{Now: func() int64 { return 0 }, Wall: func() time.Time { return begins },
 		Log: slog.New(slog.DiscardHandler)}, beats: &redisconn.Beats{}}
-	board.Use([]Sale{eleven()})
+	board.Use([]Sale{eleven()}, false)
 	sku := []byte("1001")
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {

@@ -38,6 +38,8 @@ type Options struct {
 	Now  func() int64      // monotonic ns; required
 	Wall func() time.Time  // of this machine; default time.Now
 	Log  *slog.Logger      // default slog.Default()
+
+	Clock bool // Use's clock, for the first sales
 }
 
 // Schedule is where an instance reads which sale is on. It is safe for concurrent use.
@@ -61,7 +63,8 @@ type Schedule struct {
 
 var _ proxy.Schedule = (*Schedule)(nil)
 
-// beatEvery is how often Redis is asked while there is any sale: its clock, and what operators have said.
+// beatEvery is how often Redis is asked while there is any sale, or another use of its clock: the clock, and what
+// operators have said.
 const beatEvery = 50 * time.Millisecond
 
 // firstBeats are made before anybody is told of a sale: the first of them opens a connection, and is no measure.
@@ -82,7 +85,7 @@ func New(o Options, sales []Sale) (*Schedule, error) {
 		"cannot reach Redis; sales begin and end by the schedule, and by what operators said before",
 		"Redis is reached again; operators' words on sales are read")}
 	b.useLocalClock()
-	b.Use(sales)
+	b.Use(sales, o.Clock)
 	ctx, stop := context.WithCancel(context.Background())
 	b.stop = stop
 	b.done.Go(func() { b.run(ctx) })

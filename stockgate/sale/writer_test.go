@@ -100,7 +100,7 @@ func TestStatus_FollowsTheSaleThatIsOn(t *testing.T) {
 	w.Close()
 	board, _ = b.run(today) // it is extended, by a restart
 	b.soon("it is on sale again", func() bool { return b.status() == "1" })
-	board.Use([]Sale{selling("today", time.Hour, 2*time.Hour)})
+	board.Use([]Sale{selling("today", time.Hour, 2*time.Hour)}, false)
 	b.soon("it is postponed", func() bool { return b.status() == "0" })
 }
 
@@ -161,9 +161,9 @@ func TestStatus_InstanceThatHasWrittenNoneClosesNone(t *testing.T) {
 	if looks(); b.status() != "1" {
 		t.Errorf("the status is %q", b.status())
 	}
-	early.Use([]Sale{today})
+	early.Use([]Sale{today}, false)
 	b.soon("early keeps it open, too", func() bool { return asked.Load() > 1 })
-	early.Use([]Sale{selling("today", time.Hour, 2*time.Hour)})
+	early.Use([]Sale{selling("today", time.Hour, 2*time.Hour)}, false)
 	b.soon("it is postponed where it was open", func() bool { return b.status() == "0" })
 }
 
@@ -232,7 +232,7 @@ func TestStatus_SaleEndsWhileTheClocksDiffer(t *testing.T) {
 	b.soon("it is on sale", func() bool { return b.status() == "1" })
 	turn(3 * time.Second)
 	b.soon("the clocks differ", func() bool { _, wrong := board.Skew(); return wrong })
-	board.Use([]Sale{selling("today", -time.Hour, -time.Second), selling("tomorrow", day, day+time.Hour)})
+	board.Use([]Sale{selling("today", -time.Hour, -time.Second), selling("tomorrow", day, day+time.Hour)}, false)
 	b.soon("it is over", func() bool { return b.status() == "0" })
 }
 
@@ -244,7 +244,7 @@ func TestStatus_OfASaleThatIsInDoubtStays(t *testing.T) {
 	b.soon("it is on sale", func() bool { return b.status() == "1" })
 	turn(3 * time.Second)
 	b.soon("the clocks differ", func() bool { _, wrong := board.Skew(); return wrong })
-	board.Use([]Sale{selling("today", -time.Hour, -time.Second), selling("tonight", -time.Second, time.Hour)})
+	board.Use([]Sale{selling("today", -time.Hour, -time.Second), selling("tonight", -time.Second, time.Hour)}, false)
 	if p, _ := board.Phase([]byte("x")); p.Sale != "tonight" || p.State != Paused {
 		t.Fatalf("%+v", p)
 	}
@@ -258,9 +258,9 @@ func TestStock_IsWrittenOnceForASaleWhateverItsHoursBecome(t *testing.T) {
 	board, w := b.run(selling("today", time.Hour, 2*time.Hour), selling("tomorrow", day, day+time.Hour))
 	b.soon("it is filled", func() bool { return b.units() == 5 })
 	b.server.Client.Del(t.Context(), "goods:x") // all are sold
-	board.Use([]Sale{selling("today", -time.Hour, time.Hour), selling("tomorrow", day, day+time.Hour)})
+	board.Use([]Sale{selling("today", -time.Hour, time.Hour), selling("tomorrow", day, day+time.Hour)}, false)
 	looks()
-	board.Use([]Sale{selling("today", 3*time.Hour, 4*time.Hour), selling("tomorrow", day, day+time.Hour)})
+	board.Use([]Sale{selling("today", 3*time.Hour, 4*time.Hour), selling("tomorrow", day, day+time.Hour)}, false)
 	looks()
 	w.Close()
 	b.run(selling("today", 3*time.Hour, 4*time.Hour), selling("tomorrow", day, day+time.Hour))
@@ -297,7 +297,7 @@ func TestStock_OfASaleThatHasBegunIsNeverWritten(t *testing.T) {
 	b.soon("it is marked", func() bool {
 		return len(b.server.Client.Keys(t.Context(), "*:filled:x").Val()) == 1
 	})
-	board.Use([]Sale{selling("today", time.Hour, 2*time.Hour)})
+	board.Use([]Sale{selling("today", time.Hour, 2*time.Hour)}, false)
 	if looks(); b.units() != 0 {
 		t.Errorf("%d units of a sale that was postponed", b.units())
 	}
