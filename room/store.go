@@ -86,7 +86,7 @@ func (s *Store) run(ctx context.Context, script string, keys []string, args ...a
 // issuedNumbers are what one call of Join has given out.
 type issuedNumbers struct {
 	First int64
-	At    int64 // Unix ms of Redis' clock
+	At    int64 // Unix ms of Redis' clock; not before the room was opened
 	Early bool  // before the start
 }
 

@@ -108,6 +108,7 @@ func TestStore_PassesCountOnce(t *testing.T) {
 	t.Parallel()
 	r := redistest.Start(t)
 	s := made(t, r, around(true))
+	rules := Rules{ClaimWithin: time.Minute}
 	ctx, far := t.Context(), time.Now().Add(time.Hour).UnixMilli()
 	claim := func(expires int64, within time.Duration, want int64, users ...string) {
 		t.Helper()
@@ -128,7 +129,7 @@ func TestStore_PassesCountOnce(t *testing.T) {
 	}
 	counts := func(claimed, used, expired, inside int64) {
 		t.Helper()
-		got := s.read(t, Rules{}, around(true), nil, nil).State
+		got := s.read(t, rules, around(true), nil, nil).State
 		if got.Claimed != claimed || got.Used != used || got.Expired != expired || got.Inside != inside {
 			t.Errorf("claimed %d, used %d, expired %d, inside %d; want %d, %d, %d, %d", got.Claimed, got.Used, got.Expired,
 				got.Inside, claimed, used, expired, inside)
@@ -141,11 +142,11 @@ func TestStore_PassesCountOnce(t *testing.T) {
 	use("a")
 	claim(far+5, time.Minute, far, "a") // it was used
 	counts(2, 1, 0, 1)
-	if got := s.read(t, Rules{}, around(true), nil, nil).State.Lately; got != 2 {
+	if got := s.read(t, rules, around(true), nil, nil).State.Lately; got != 2 {
 		t.Errorf("%d passes are of people who were called lately", got)
 	}
 	claim(far, 0, far, "slow") // no order came in time, and no one else who was called with it can come any more
-	if got := s.read(t, Rules{}, around(true), nil, nil).State.Lately; got != 2 {
+	if got := s.read(t, rules, around(true), nil, nil).State.Lately; got != 2 {
 		t.Errorf("then %d passes are of people who were called lately", got)
 	}
 	counts(3, 1, 1, 1)
@@ -156,7 +157,7 @@ func TestStore_PassesCountOnce(t *testing.T) {
 	use("ended")
 	claim(far, time.Minute, far, "ended") // a new one
 	counts(5, 3, 0, 2)
-	state := s.read(t, Rules{}, around(true), nil, nil).State
+	state := s.read(t, rules, around(true), nil, nil).State
 	if wait, ok := state.Waits.Quantile(0.5); !ok || wait != 4*time.Second || state.Waits[4] != 5 {
 		t.Errorf("waits %v: %v", state.Waits, wait)
 	}

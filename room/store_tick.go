@@ -67,7 +67,8 @@ func (s *Store) Tick(ctx context.Context, rules *Rules, sale Sale, stock *KnownS
 	keys := []string{s.keys.room, s.keys.steps, s.keys.inside, s.keys.good, s.keys.people, s.keys.lately}
 	reply, err := s.run(ctx, "tick", keys, sale.Starts, sale.Ends, news, known, told.Epoch, told.Version, told.Free,
 		told.Held, told.Hold.Milliseconds(), seen, order, hex.EncodeToString(seed), Commit(seed), told.SKUs, round,
-		due, rules.Beacon.Period, rules.BeaconKey, of, heard.number, heard.opened, read.Starts, read.Ends, read.hours)
+		due, rules.Beacon.Period, rules.BeaconKey, of, heard.number, heard.opened, read.Starts, read.Ends, read.hours,
+		rules.ClaimWithin.Milliseconds())
 	if err != nil {
 		return storeReading{}, fmt.Errorf("read the room: %w", err)
 	}
@@ -88,7 +89,8 @@ func (s *Store) Tick(ctx context.Context, rules *Rules, sale Sale, stock *KnownS
 	if r.MovedAt > r.State.At+time.Second.Milliseconds() {
 		r.MovedAt = 0 // it is of a clock that ran ahead: no one would be called until then
 	}
-	r.State.Known = stock != nil && r.State.At-r.stockAt < stockLasts
+	age := r.State.At - r.stockAt // below 0 by a clock that ran ahead
+	r.State.Known = stock != nil && max(age, -age) < stockLasts
 	if of != drawOf(r.State) {
 		last = nil // its steps are others
 	}

@@ -8,7 +8,8 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 if redis.call('EXISTS', KEYS[1]) == 1 then
   local ends = tonumber(redis.call('HGET', KEYS[1], 'ends') or '0')
   if ends == 0 or now < ends or tonumber(ARGV[1]) < ends then return 0 end
-  now = math.max(now, 1 + tonumber(redis.call('HGET', KEYS[1], 'opened') or '0')) -- it tells the two rooms apart
+  -- It tells the two rooms apart, also on tickets, which have seconds.
+  now = math.max(now, 1000 + tonumber(redis.call('HGET', KEYS[1], 'opened') or '0'))
   redis.call('DEL', unpack(KEYS))
 end
 local n = tonumber(ARGV[2])

@@ -1,8 +1,8 @@
 -- join gives out numbers.
 -- KEYS: the room, a HyperLogLog of people
 -- ARGV: how many, the users
--- Reply: nil where the room is not there, else the first number, this clock in ms, 1 before the start, when the room
--- was opened.
+-- Reply: nil where the room is not there, else the first number, when it was given out (Unix ms), 1 before the start,
+-- when the room was opened. No number is from before that, also where this clock ran ahead when the room was opened.
 
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 local clock = redis.call('TIME')
@@ -17,4 +17,5 @@ local last = redis.call('HINCRBY', KEYS[1], 'issued', ARGV[1])
 if #ARGV > 1 then redis.call('PFADD', KEYS[2], unpack(ARGV, 2)) end
 local early = 0
 if before and not has('early') then early = 1 end
-return {last - tonumber(ARGV[1]) + 1, now, early, redis.call('HGET', KEYS[1], 'opened')}
+local opened = redis.call('HGET', KEYS[1], 'opened')
+return {last - tonumber(ARGV[1]) + 1, math.max(now, tonumber(opened)), early, opened}

@@ -7,7 +7,7 @@
 -- its commitment for a new draw, a fingerprint of the stock's SKUs, a round of the beacon (0 = no beacon), when it is
 -- published, ms from one round to the next, the key of the beacon, which sale and draw the steps of the caller are of,
 -- the last number that the caller has heard of, when the room of this number was opened, starts and ends that the room
--- had when the caller read it, and their number
+-- had when the caller read it, and their number, for how many ms an order is expected, and a pass may be claimed
 -- Reply: nil where the room is not there, else its fields, passes that an order is expected of, this clock in ms, steps
 -- that there were, those that the caller lacks, people, passes of people who were called lately.
 
@@ -48,6 +48,19 @@ if news ~= '' and (ends == 0 or now < ends) then
 end
 starts = get('starts')
 
+-- Steps that are later than now, and passes that no clock that is right would keep for so long, are of one that ran
+-- ahead: they are of now.
+for i = -1, -redis.call('LLEN', KEYS[2]), -1 do
+  local ahead, rest = string.match(redis.call('LINDEX', KEYS[2], i), '^(%d+)(.*)$')
+  if tonumber(ahead) <= now then break end
+  redis.call('LSET', KEYS[2], i, string.format('%.0f', now) .. rest)
+end
+local latest = string.format('%.0f', now + tonumber(ARGV[25]))
+for _, passes in ipairs({KEYS[3], KEYS[6]}) do
+  for _, user in ipairs(redis.call('ZRANGEBYSCORE', passes, '(' .. latest, '+inf', 'LIMIT', 0, 1000)) do
+    redis.call('ZADD', passes, latest, user)
+  end
+end
 local gone = redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', string.format('%.0f', now))
 if gone > 0 then redis.call('HINCRBY', KEYS[1], 'expired', gone) end
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.format('%.0f', now))
