@@ -153,3 +153,16 @@ func TestTable_SlashAtTheEndHasARouteOfItsOwnOrIsAmbiguous(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A server finds an index file behind a path, and takes what follows that. A route of the folder takes all of these.
+func TestTable_FolderTakesItsIndexFile(t *testing.T) {
+	table := tableOf(t, "!POST /buy", "!POST /buy/", "!POST /order/{sku}", "!POST /order/{sku}/", "/")
+	for path, want := range map[string]string{
+		"/buy": "POST /buy", "/buy/": "POST /buy/", "/buy/index.php": "POST /buy/", "/buy/index.php/x": "POST /buy/",
+		"/buy/x": "POST /buy/", "/order/7": "POST /order/{sku}", "/order/7/index.php": "POST /order/{sku}/", "/buyer": "/",
+	} {
+		if text, _, cause := match(table, "POST "+path); text != want || cause != 0 {
+			t.Errorf("%s is taken by %s, %v, want %s", path, text, cause, want)
+		}
+	}
+}
