@@ -7,8 +7,14 @@ func valid(o *Order) bool {
 
 // mayRepeat reports whether the order may repeat one that has won, where its SKU is in state: it has a name by which
 // that could be found. Before the start of a sale an order without a key is new.
-func mayRepeat(o *Order, state State) bool {
-	return len(o.Key) > 0 || len(o.User) > 0 && state != Waiting
+func (r *core) mayRepeat(o *Order, state State) bool {
+	return len(o.Key) > 0 || r.namedByUser(o) && state != Waiting
+}
+
+// namedByUser reports whether o has a serial of its user. Where users may have any number of units, each request
+// without a key is an order of its own.
+func (r *core) namedByUser(o *Order) bool {
+	return len(o.Key) == 0 && len(o.User) > 0 && r.live.Load().perUser > 0
 }
 
 // mostLookups is how many orders may wait for a look-up before this one. A key asks to hear of the order that it names;

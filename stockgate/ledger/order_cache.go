@@ -8,7 +8,7 @@ import (
 )
 
 // knownOrder is an order that this instance has seen held or sold. Once it is kept nothing of it changes, but that it
-// is sold.
+// is sold, or over.
 type knownOrder struct {
 	Item       // without a Request
 	queue      *skuQueue
@@ -18,6 +18,7 @@ type knownOrder struct {
 	bought     int64 // units that the user bought in the generations before
 	until      int64 // ns: forgotten then
 	sold       atomic.Bool
+	over       atomic.Bool // of a derived serial: it came to nothing, and tells at which generation to go on
 }
 
 // replay is the answer to o, whose serial or user k is known by.
@@ -126,7 +127,7 @@ func (r *core) known(now int64, q *skuQueue, o *Order) *knownOrder {
 	case len(o.Key) > 0:
 		return r.serials.find(now, q, o.Key)
 	case len(o.User) > 0:
-		if k := r.users.find(now, q, o.User); k != nil && k.sale == q.sale.Load() {
+		if k := r.users.find(now, q, o.User); k != nil && k.sale == q.sale.Load() && !k.over.Load() {
 			return k
 		}
 	}
@@ -135,7 +136,7 @@ func (r *core) known(now int64, q *skuQueue, o *Order) *knownOrder {
 
 // keep remembers that p's order is held or sold.
 func (p *pendingOrder) keep(r *core, now int64, sold bool) {
-	p.until = now + int64(r.live.Load().hold) + int64(time.Minute)
+	p.until = r.knownUntil(now)
 	p.sold.Store(sold)
 	r.serials.keep(p.knownOrder)
 	if p.derived {
@@ -143,14 +144,28 @@ func (p *pendingOrder) keep(r *core, now int64, sold bool) {
 	}
 }
 
+// keepOver remembers that the user's orders up to k came to nothing, or were counted.
+func (r *core) keepOver(now int64, k *knownOrder) {
+	k.until = r.knownUntil(now)
+	k.over.Store(true)
+	r.users.keep(k)
+}
+
+func (r *core) knownUntil(now int64) int64 {
+	return now + int64(r.live.Load().hold) + int64(time.Minute)
+}
+
 // noteSettled keeps or forgets the order of a serial after op was done to it.
 func (r *core) noteSettled(q *skuQueue, serial string, op Op) {
-	k := r.serials.find(r.o.Now(), q, []byte(serial))
+	now := r.o.Now()
+	k := r.serials.find(now, q, []byte(serial))
 	switch {
 	case k == nil:
 	case op == Release || op == Refund:
 		r.serials.forget(k)
-		r.users.forget(k)
+		if last := r.users.find(now, q, []byte(k.User)); last != nil && last.Serial == serial {
+			last.over.Store(true)
+		}
 	default:
 		k.sold.Store(true)
 	}

@@ -157,7 +157,7 @@ func (r *Reserver) answerInSale(now int64, o Order, try orderAttempt) Outcome {
 	switch {
 	case len(o.Key) > 0:
 		return try(r, now, o, &knownOrder{Item: Item{Serial: string(o.Key)}})
-	case len(o.User) > 0:
+	case r.namedByUser(&o):
 		return r.answerUser(now, o, try)
 	}
 	return try(r, now, o, &knownOrder{Item: Item{Serial: unique()}})
@@ -185,7 +185,7 @@ func (r *Reserver) try(now int64, o Order, k *knownOrder) Outcome {
 			continue // it was removed just now
 		}
 		out := <-p.out
-		if out.cached && mayRepeat(&o, out.State) {
+		if out.cached && r.mayRepeat(&o, out.State) {
 			return r.verify(now, q, p, &o, out)
 		}
 		return out
@@ -248,7 +248,7 @@ func (r *Reserver) Cached(now int64, o Order) (Outcome, bool) {
 	}
 	out := s.outcome(now, code)
 	switch {
-	case s.unusable(), !mayRepeat(&o, out.State):
+	case s.unusable(), !r.mayRepeat(&o, out.State):
 		return out, true
 	case r.lookups.hasRoom(mostLookups(&o)):
 		return Outcome{LookUp: true}, false

@@ -18,6 +18,7 @@ import (
 func testOptions() Options {
 	return Options{
 		Secret:  []byte("sixteen bytes at least"),
+		PerUser: 1000,
 		Timeout: 20 * time.Second, // the machine may be busy; outages set their own
 		MaxWait: 20 * time.Second,
 		Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),

@@ -11,8 +11,7 @@ import (
 	"sync"
 )
 
-// maxGenerations bounds the search for a serial of a user who sends no keys: who wants more orders of one SKU than
-// this, failed ones included, must send them.
+// maxGenerations bounds how many serials of a user who sends no keys one call tries. The next call goes on from there.
 const maxGenerations = 64
 
 // derivedBytes is how much of the code a derived serial keeps: 160 bits, more than the half that RFC 2104 asks for.
@@ -97,67 +96,86 @@ func unique() string { return strings.ToLower(rand.Text()) }
 // A released serial must therefore be remembered for longer than a sale (Keep): a generation that is forgotten would be
 // found free again.
 //
-// The cache of known orders tells where to begin, and what was bought before that. Some of it may have been refunded
-// since, so a user who has too much by that alone is counted anew.
+// The cache of known orders tells where to begin, and what was bought before that. If that gains nothing, and something
+// was bought, all are counted anew: some may have been refunded since, or this may be a repetition of one of them.
 //
 // All serials are of the latest sale that was seen. If the ledger is in another one, nothing is reserved, and the
 // answer is StaleEpoch.
 func (r *Reserver) answerUser(now int64, o Order, try orderAttempt) Outcome {
-	sale := int64(0)
-	if q := r.skus.Find(o.SKU); q != nil {
-		sale = q.sale.Load()
-		if last := r.users.find(now, q, o.User); last != nil && last.sale == sale {
-			out, full := r.tryGenerations(o, try, sale, last.generation, last.bought)
-			if !full || last.bought == 0 {
-				return out
-			}
-		}
+	walk := generations{Reserver: r, order: o, try: try}
+	q := r.skus.Find(o.SKU)
+	if q == nil {
+		return walk.from(0, 0)
 	}
-	out, _ := r.tryGenerations(o, try, sale, 0, 0)
-	return out
+	walk.sale = q.sale.Load()
+	last := r.users.find(now, q, o.User)
+	if last == nil || last.sale != walk.sale {
+		return walk.from(0, 0)
+	}
+	out := walk.from(last.generation, last.bought)
+	if walk.final || last.bought == 0 {
+		return out
+	}
+	again := walk.from(0, 0)
+	if again.Code == Overloaded && walk.confirmed.Code == ReplaySold {
+		return walk.confirmed
+	}
+	return again
 }
 
-// tryGenerations tries one generation of a sale after the other, of which the first is given, with what was bought
-// before it. It reports whether that and what was bought since is all that the user may have.
-func (r *Reserver) tryGenerations(o Order, try orderAttempt, sale int64, generation int, bought int64) (
-	out Outcome, full bool,
-) {
-	confirmed, last := Outcome{}, Outcome{}
-	for ; generation < maxGenerations; generation++ {
-		k := &knownOrder{
-			Item: Item{Serial: r.derive(o.SKU, o.User, sale, generation)}, derived: true, sale: sale,
-			generation: generation, bought: bought,
+// generations are those of one user in one sale of a SKU.
+type generations struct {
+	*Reserver
+	order Order
+	try   orderAttempt
+	sale  int64
+
+	confirmed Outcome // the last one that was found to be confirmed
+	final     bool    // what became of those before the first one cannot matter to the answer
+}
+
+// from tries one generation after the other, of which the first is given, with what was bought before it. After
+// maxGenerations that came to nothing or are over the answer is Overloaded, and the next call goes on there.
+func (g *generations) from(generation int, bought int64) Outcome {
+	var k *knownOrder
+	confirmed := false
+	for range maxGenerations {
+		k = &knownOrder{
+			Item:    Item{Serial: g.derive(g.order.SKU, g.order.User, g.sale, generation)},
+			derived: true, sale: g.sale, generation: generation, bought: bought,
 		}
-		out := try(r, r.o.Now(), o, k)
-		quantity := o.Quantity
+		generation++
+		out, quantity := g.try(g.Reserver, g.o.Now(), g.order, k), g.order.Quantity
 		if out.Code == OtherOrder {
-			out, quantity = r.sameGeneration(o, k.Serial)
+			out, quantity = g.sameGeneration(g.order, k.Serial)
 		}
 		switch {
 		case out.Code == Released, out.Code == Refunded:
-			last = out
 		case out.Code == ReplaySold && out.Serial == k.Serial:
-			confirmed = out
+			g.confirmed, confirmed = out, true
 			bought += quantity
-			if most := r.live.Load().perUser; most > 0 && bought+o.Quantity > most {
-				return confirmed, true
+			if bought+g.order.Quantity > g.live.Load().perUser {
+				return out
 			}
 		case out.Code == Held,
 			out.Code == ReplayHeld,
 			out.Code == Unsure,
 			out.Code == passOn,
 			out.Code == StaleEpoch,
-			out.Code == ReplaySold,
-			confirmed.Code != ReplaySold:
-			return out, false
+			out.Code == ReplaySold:
+			g.final = true
+			return out
+		case confirmed:
+			g.final = true
+			return g.confirmed
 		default:
-			return confirmed, false
+			return out
 		}
 	}
-	if confirmed.Code == ReplaySold {
-		return confirmed, false
+	if g.final = true; !k.sold.Load() { // else it is kept
+		g.keepOver(g.o.Now(), k)
 	}
-	return last, false // a user who has bought nothing must not hear that it was too much
+	return Outcome{Code: Overloaded}
 }
 
 // sameGeneration is the answer to an order whose derived serial the ledger has for another quantity or cart, and the

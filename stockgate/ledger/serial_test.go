@@ -159,17 +159,113 @@ func TestReserver_RefundOfAnEarlierGenerationLetsItsBuyerBuyAgain(t *testing.T) 
 	})
 }
 
-func TestSerial_GenerationsAreBounded(t *testing.T) {
+// A shop is down for a while: a user without keys tries more often than one call tries generations, and buys once the
+// shop is up again. Whatever an instance remembers of it, also another one, and one that has just started, the user has
+// one order at a time, and no more units than the limit; and a repetition is answered with the order that has won.
+func TestSerial_UserWhoseOrdersCameToNothingBuysOnceTheShopIsUp(t *testing.T) {
+	t.Parallel()
+	withUnits(t, func(t *testing.T, s *Store) {
+		o := testOptions()
+		o.PerUser = 2
+		all := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
+		buy := func(d *Reserver) Outcome {
+			t.Helper()
+			for range 10 { // each call goes on where the last one has ended
+				if out := d.buy("ann", ""); out.Code != Overloaded {
+					return out
+				}
+			}
+			t.Fatal("the calls come to no end")
+			return Outcome{}
+		}
+		settle := func(d *Reserver, serial string, op Op, want Status) {
+			t.Helper()
+			d.Settle(testSKU, Item{Serial: serial}, op)
+			testkit.Eventually(t, serial+" is settled", func() bool {
+				rec, ok, err := s.Find(t.Context(), testSKU, serial)
+				return err == nil && ok && rec.Status == want
+			})
+		}
+		outage := func(d *Reserver, times int) {
+			t.Helper()
+			for i := range times {
+				out := d.buy("ann", "")
+				wants(t, fmt.Sprintf("attempt %d", i), out, Held)
+				settle(d, out.Serial, Release, StatusReleased)
+			}
+		}
+		var won []Outcome
+		for range 2 {
+			outage(all[0], maxGenerations+10)
+			all = append(all, opened(t, o, s, nil)) // has an empty cache
+			out := buy(all[1])
+			wants(t, "the shop is up", out, Held)
+			for _, d := range all {
+				if again := buy(d); again.Code != ReplayHeld || again.Serial != out.Serial {
+					t.Errorf("under way: %+v, want %s", again, out.Serial)
+				}
+			}
+			settle(all[1], out.Serial, Confirm, StatusSold)
+			won = append(won, out)
+		}
+		all = append(all, opened(t, o, s, nil))
+		for _, d := range all {
+			if again := buy(d); again.Code != ReplaySold || again.Serial != won[1].Serial {
+				t.Errorf("won: %+v, want %s", again, won[1].Serial)
+			}
+		}
+		st, _, err := s.ReadStock(t.Context(), testSKU)
+		testkit.Check(t, err)
+		testkit.Want(t, "sold", st.Sold, 2)
+		testkit.Want(t, "held", st.Held, 0)
+	})
+}
+
+// Of what was bought before many orders that came to nothing, the buyer hears also when all is gone.
+func TestSerial_BuyerHearsOfTheSaleBehindManyOrdersThatCameToNothing(t *testing.T) {
 	at(t, func(t *testing.T) {
-		s := fakeStoreOf(testSKU, 1000)
-		d := opened(t, testOptions(), s, nil)
-		for i := range maxGenerations {
+		s := fakeStoreOf(testSKU, 2)
+		o := testOptions()
+		o.PerUser = 5
+		d := opened(t, o, s, nil)
+		won := d.buy("7", "")
+		wants(t, "first", won, Held)
+		d.Settle(testSKU, Item{Serial: won.Serial}, Confirm)
+		for range maxGenerations + 10 {
+			synctest.Wait()
+			out := d.buy("7", "")
+			wants(t, "attempt", out, Held)
+			d.Settle(testSKU, Item{Serial: out.Serial}, Release)
+		}
+		synctest.Wait()
+		wants(t, "the last unit", d.buy("8", ""), Held)
+		fresh := opened(t, o, s, nil) // has an empty cache
+		wants(t, "on the way", fresh.buy("7", ""), Overloaded)
+		for _, d := range []*Reserver{d, fresh} {
+			if out := d.buy("7", ""); out.Code != ReplaySold || out.Serial != won.Serial {
+				t.Errorf("%v, want %s", out, won.Serial)
+			}
+		}
+	})
+}
+
+func TestSerial_WithoutALimitEachRequestWithoutAKeyIsAnOrderOfItsOwn(t *testing.T) {
+	at(t, func(t *testing.T) {
+		o := testOptions()
+		o.PerUser = 0
+		d := opened(t, o, fakeStoreOf(testSKU, maxGenerations+1), nil)
+		seen := map[string]bool{}
+		for i := range maxGenerations + 1 {
 			out := d.buy("7", "")
 			wants(t, fmt.Sprint(i), out, Held)
-			d.Settle(testSKU, Item{Serial: out.Serial}, Release)
-			synctest.Wait()
+			seen[out.Serial] = true
+			if i%2 == 0 {
+				d.Settle(testSKU, Item{Serial: out.Serial}, Confirm)
+			}
 		}
-		wants(t, "too many", d.buy("7", ""), Released)
+		testkit.Want(t, "serials", len(seen), maxGenerations+1)
+		synctest.Wait()
+		wants(t, "one more", d.buy("7", ""), Undecided)
 	})
 }
 
@@ -232,7 +328,7 @@ func TestSerial_OrderOfADayLaterIsNotTheOneThatWasRefunded(t *testing.T) {
 
 func ExampleReserver() {
 	var store Calls = fakeStoreOf("1001", 1)
-	reserver, err := New(Options{Secret: []byte("the same for all instances")}, store, nil)
+	reserver, err := New(Options{Secret: []byte("the same for all instances"), PerUser: 1}, store, nil)
 	if err != nil {
 		panic(err)
 	}
