@@ -16,8 +16,9 @@ import (
 // maxCartLines is how many elements the array of an order may have.
 const maxCartLines = 16
 
-// findCart finds the lines of an order by two lists of one array. Elements of one SKU are one line with the sum of their
-// units, which is at most max. Lines come in the order of their SKUs: all instances reserve them in the same order.
+// findCart finds the lines of an order by two lists of one array. Elements of one SKU are one line with the sum of
+// their units, which is at most max. Lines come in the order of their SKUs: all instances reserve them in the same
+// order.
 func findCart(sku, quantity *param.Variable, s *param.Source, max int64) ([]ledger.Line, param.Fault) {
 	var all [maxCartLines]ledger.Line
 	n, bad := 0, param.Fault{}

@@ -232,7 +232,7 @@ func Move(ctx context.Context, stream Stream, to *Settler, from Leaver, sku stri
 			}
 		}
 		after := all[0]
-		if from != nil { // else the settlers of the old home have told what it knows, or nobody can
+		if from != nil { // else the settlers of the old home have told what it knows, or no one can
 			if c, ok, err := from.Cursor(ctx, sku); err == nil && ok {
 				after = after.knownTo(&c)
 			}

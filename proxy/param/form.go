@@ -22,8 +22,8 @@ func (s *Source) pair(list []byte, p *Part) ([]byte, Fault) {
 	return s.text(raw, true, p)
 }
 
-// pairs are those that bear the name; split reports that one stands next to ";". A "?" that begins the list is a part of
-// the first name, or URLSearchParams has dropped it.
+// pairs are those that bear the name; split reports that one stands next to ";". A "?" that begins the list is a part
+// of the first name, or URLSearchParams has dropped it.
 func (s *Source) pairs(list []byte, want string) (m match, split bool) {
 	asked := len(list) > 0 && list[0] == '?'
 	for before := byte('&'); len(list) > 0; asked = false {

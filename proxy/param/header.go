@@ -74,8 +74,8 @@ func (s *Source) cookieSpelling(key []byte, name string) Spelling {
 	return spelling
 }
 
-// isOddCookie reports a byte that no cookie may have (RFC 6265, section 4.1.1): some servers end the value there, others
-// undo the escapes of quoted strings. It also reports an escaped space at an end, which shops trim.
+// isOddCookie reports a byte that no cookie may have (RFC 6265, section 4.1.1): some servers end the value there,
+// others undo the escapes of quoted strings. It also reports an escaped space at an end, which shops trim.
 func isOddCookie(v []byte) bool {
 	const space = "%20"
 	return bytes.ContainsAny(v, " \t\",\\") || bytes.HasPrefix(v, []byte(space)) || bytes.HasSuffix(v, []byte(space))
