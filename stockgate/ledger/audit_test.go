@@ -271,10 +271,7 @@ func sweep(t *testing.T, a *auditor) { a.check(t.Context(), a.o.SKUs()) }
 // alarm reports whether the gauge of an invariant is 1.
 func alarm(t *testing.T, a *auditor, i invariant) bool {
 	t.Helper()
-	return strings.Contains(
-		testkit.Scrape(t, collected{a}),
-		fmt.Sprintf(`sluice_ledger_invariant_broken{kind="%v"} 1`, i),
-	)
+	return testkit.Series(t, collected{a})["sluice_ledger_invariant_broken "+i.String()] == 1
 }
 
 // collected is an auditor as a collector.
