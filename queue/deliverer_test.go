@@ -91,6 +91,16 @@ func (b *bench) order(t *testing.T, sku, serial string) {
 	b.Accepted(sku)
 }
 
+// sends waits for the first attempt, in virtual time.
+func (b *bench) sends(t *testing.T) {
+	t.Helper()
+	for begun := time.Now(); b.attempts() == "[]"; time.Sleep(time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("nothing is sent")
+		}
+	}
+}
+
 func (b *bench) state(t *testing.T, sku, serial string) State {
 	t.Helper()
 	s, _, err := b.Find(t.Context(), sku, serial)
@@ -149,6 +159,7 @@ func TestDeliverer_WaitsUntilTheFenceHasPassed(t *testing.T) {
 		b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { return 0, upstream.Broken }
 		open(t, b, nil)
 		b.order(t, "1", "a")
+		b.sends(t)
 		time.Sleep(1900 * time.Millisecond) // a second of the attempt, and a second of grace
 		if got := b.attempts(); got != "[1 a 1]" {
 			t.Errorf("sent %s", got)
