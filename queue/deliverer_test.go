@@ -94,10 +94,11 @@ func (b *bench) order(t *testing.T, sku, serial string) {
 // sends waits for the first attempt, in virtual time.
 func (b *bench) sends(t *testing.T) {
 	t.Helper()
-	for begun := time.Now(); b.attempts() == "[]"; time.Sleep(time.Millisecond) {
+	for begun := time.Now(); b.attempts() == "[]"; {
 		if time.Since(begun) > time.Minute {
 			t.Fatal("nothing is sent")
 		}
+		time.Sleep(time.Millisecond) // in virtual time, until the loop's condition holds
 	}
 }
 

@@ -171,8 +171,8 @@ func (s *Settler) postpone(ctx context.Context, g Giveback) error {
 		if err != nil {
 			return err
 		}
-		detail += fmt.Sprintf("; the SKU is settled in %s now: give back an order of its present sale there, and an order "+
-			"of an earlier sale in the home that settled that sale", s.o.Home.Owner(g.SKU, all[0]))
+		detail += fmt.Sprintf("; the SKU is settled in %s now: give back an order of its present sale there, and an "+
+			"order of an earlier sale in the home that settled that sale", s.o.Home.Owner(g.SKU, all[0]))
 	}
 	return s.db.Report(ctx, Conflict{SKU: g.SKU, Position: Position{0, g.ID}, Kind: "giveback", Detail: plain(detail)})
 }

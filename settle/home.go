@@ -144,8 +144,8 @@ func (s *Settler) takeBack(ctx context.Context, p *skuCursor) (bool, error) {
 	if err := s.stream.mark(ctx, p.sku, p.ledger, to); err != nil {
 		return true, err
 	}
-	s.log.Error("settle: Redis has lost that the SKU was moved; it is settled here again", "sku", p.sku, "home", to.Home,
-		"instead_of", p.ledger.Home)
+	s.log.Error("settle: Redis has lost that the SKU was moved; it is settled here again", "sku", p.sku,
+		"home", to.Home, "instead_of", p.ledger.Home)
 	return true, nil
 }
 

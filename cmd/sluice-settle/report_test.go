@@ -46,7 +46,8 @@ func TestSettleReport_NamesARowThatItCannotRead(t *testing.T) {
 	}
 	execSettled(t, file, "CREATE TABLE orders (sku text, serial text, quantity integer)", "INSERT INTO orders VALUES "+
 		"('1001', '=1+1', NULL), ('1001', NULL, 1), ('1001', 'x', 1), ('0999', 'y', 1), ('2001', 'z', 1)",
-		"INSERT INTO sluice_conflict (target, sku, epoch, ver, kind, detail) VALUES ('orders', '1001', 1, 1, 'lost', 'late')")
+		"INSERT INTO sluice_conflict (target, sku, epoch, ver, kind, detail) "+
+			"VALUES ('orders', '1001', 1, 1, 'lost', 'late')")
 	editConfig(t, file, "[settle]", "[settle]\norders_query = \"SELECT serial, quantity FROM orders WHERE sku = :sku\"")
 	out, err := command(t, "report", "-c", file)
 	for _, want := range []string{`oversold: "1001 x"`, `oversold: "0999 y"`, `oversold: "2001 z"`, "conflict: ",
@@ -60,7 +61,8 @@ func TestSettleReport_NamesARowThatItCannotRead(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), row) || strings.Contains(out, `unsold: "1001`) {
 		t.Errorf("report: %q, %v; want %q", out, err, row)
 	}
-	if _, err := command(t, "orders", "1001", "--unknown", "-c", file); err == nil || !strings.Contains(err.Error(), row) {
+	_, err = command(t, "orders", "1001", "--unknown", "-c", file)
+	if err == nil || !strings.Contains(err.Error(), row) {
 		t.Errorf("orders that the ledger does not know: %v", err)
 	}
 }

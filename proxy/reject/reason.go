@@ -140,8 +140,8 @@ var table = [NumReasons]rejection{
 	Concurrency: {"concurrency", Busy, 0, 0, "The shop is very busy", "活动太火爆了",
 		"the concurrency limit and its queue are full; or `stock.max_in_flight_per_unit` is reached; `reserve`: too many " +
 			"orders wait for the ledger, or a SKU is sold out and it cannot be looked up now whether this user " +
-			"or key has won it, or two orders of one user were reserved at once under a `[[sale]] max_per_user`, or a user " +
-			"without a key has more earlier orders than one request goes through (64), and the next one goes on there"},
+			"or key has won it, or two orders of one user were reserved at once under a `[[sale]] max_per_user`, or a " +
+			"user without a key has more earlier orders than one request goes through (64), and the next one goes on there"},
 	QueueTimeout: {"queue_timeout", Busy, 0, 0, "The shop is very busy", "排队超时",
 		"no slot within `limits.concurrency.queue_timeout`"},
 	ClientGone: {"client_gone", Busy, 0, closes, "The client closed the connection", "客户端已断开连接",

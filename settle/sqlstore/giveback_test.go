@@ -248,8 +248,8 @@ func countsPaidAsTheGuideDoes(s *site) {
 		"SELECT 'webhook', sku, born, epoch, ver, fingerprint, total, held, sold, state, deducted FROM sluice_cursor " +
 		"WHERE sku = 'guide'")
 	s.exec("CREATE TABLE orders (sku varchar(64), serial varchar(64), quantity bigint, paid_at bigint)")
-	s.exec("INSERT INTO orders VALUES ('guide', 'guide-0', 1, 1), ('guide', 'guide-1', 1, 1), ('guide', 'guide-2', 1, NULL)," +
-		" ('guide', 'guide-8', 1, 1)")
+	s.exec("INSERT INTO orders VALUES ('guide', 'guide-0', 1, 1), ('guide', 'guide-1', 1, 1)," +
+		" ('guide', 'guide-2', 1, NULL), ('guide', 'guide-8', 1, 1)")
 	if units, err := s.store.CountPaid(s.Context(), query, sku); units != 1 || err != nil {
 		s.Errorf("%d units are paid, %v: want 1", units, err)
 	}

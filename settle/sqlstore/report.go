@@ -109,7 +109,8 @@ func (s *Store) Left(ctx context.Context, sku string) (int64, error) {
 		table, name, column = s.identifier(s.stock.Table), s.identifier(s.stock.SKUColumn), s.identifier(s.stock.LeftColumn)
 	}
 	var left sql.NullInt64
-	err := s.db.QueryRowContext(ctx, s.sql("SELECT "+column+" FROM "+table+" WHERE "+name+" = ?"), stored(sku)).Scan(&left)
+	query := s.sql("SELECT " + column + " FROM " + table + " WHERE " + name + " = ?")
+	err := s.db.QueryRowContext(ctx, query, stored(sku)).Scan(&left)
 	switch {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return -1, fmt.Errorf("read the stock of %q: %w", sku, err)
