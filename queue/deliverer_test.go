@@ -192,6 +192,49 @@ func TestDeliverer_GivesEachSKUItsTurn(t *testing.T) {
 	})
 }
 
+// between is a store where an order is accepted after a question has been answered, and before the answer is taken in.
+type between struct {
+	Store
+	during string // the question
+	accept func()
+}
+
+func (s *between) Depths(ctx context.Context, skus []string) ([]ledger.Depth, error) {
+	d, err := s.Store.Depths(ctx, skus)
+	if s.during == "Depths" && d[0] == (ledger.Depth{}) {
+		s.accept()
+	}
+	return d, err
+}
+
+func (s *between) HandOut(ctx context.Context, sku string, c ledger.HandOutCall) (ledger.HandedOut, error) {
+	h, err := s.Store.HandOut(ctx, sku, c)
+	if s.during == "HandOut" {
+		s.accept()
+	}
+	return h, err
+}
+
+func TestDeliverer_SendsAnOrderAtOnceThatIsAcceptedDuringAQuestion(t *testing.T) {
+	for _, during := range []string{"Depths", "HandOut"} {
+		synctest.Test(t, func(t *testing.T) {
+			b, accepted := &bench{}, make(chan struct{})
+			open(t, b, func(o *Options) {
+				o.Store = &between{o.Store, during, sync.OnceFunc(func() {
+					b.order(t, "1", "b")
+					close(accepted)
+				})}
+			})
+			b.order(t, "1", "a")
+			<-accepted
+			time.Sleep(100 * time.Millisecond) // in virtual time; a deliverer searches each second
+			if got := b.state(t, "1", "b"); got.Status != ledger.StatusSold {
+				t.Errorf("accepted during %s: %+v, sent %s", during, got, b.attempts())
+			}
+		})
+	}
+}
+
 func TestDeliverer_ExpiredOrderIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{}

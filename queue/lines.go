@@ -18,6 +18,7 @@ type line struct {
 	delivered int64     // at the time measured
 	measured  time.Time
 	pace      float64 // orders a second, smoothed; 0 = not known
+	accepted  int64   // orders that this instance has accepted
 }
 
 // lines are the SKUs with orders that wait or were handed out. It is safe for concurrent use.
@@ -68,7 +69,7 @@ func (s *lines) active() (list []*line) {
 	return append(list[s.turn:len(list):len(list)], list[:s.turn]...)
 }
 
-// learn takes in what a store said of a line.
+// learn takes in what a store said of a line. One that was accepted since it was asked may not be counted yet.
 func (s *lines) learn(now time.Time, of *line, d ledger.Depth) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +77,9 @@ func (s *lines) learn(now time.Time, of *line, d ledger.Depth) {
 	if l == nil {
 		return
 	}
-	d.Stuck = l.depth.Stuck
+	if d.Stuck = l.depth.Stuck; l.accepted > of.accepted {
+		d.Waiting = max(d.Waiting, 1)
+	}
 	l.depth, l.looked = d, now
 	switch since := now.Sub(l.measured); {
 	case l.measured.IsZero(), d.Delivered < l.delivered:
@@ -130,13 +133,14 @@ func (s *lines) scan(ctx context.Context, store Store, now time.Time) error {
 		s.after = skus[len(skus)-1]
 	}
 	for some := range slices.Chunk(skus, ledger.MaxTogether) {
+		before := s.acceptedOf(some)
 		depths, err := store.Depths(ctx, some)
 		if err != nil {
 			return err
 		}
 		s.mu.Lock()
 		for i, sku := range some {
-			s.found(sku, depths[i])
+			s.found(sku, depths[i], before[i])
 		}
 		s.mu.Unlock()
 	}
@@ -144,10 +148,26 @@ func (s *lines) scan(ctx context.Context, store Store, now time.Time) error {
 	return nil
 }
 
-// found takes in how many orders a SKU has. mu is held.
-func (s *lines) found(sku string, d ledger.Depth) {
+// acceptedOf is how many orders of each SKU this instance has accepted.
+func (s *lines) acceptedOf(skus []string) []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := make([]int64, len(skus))
+	for i, sku := range skus {
+		if l := s.all[sku]; l != nil {
+			n[i] = l.accepted
+		}
+	}
+	return n
+}
+
+// found takes in how many orders a SKU has, of which so many were accepted here when it was asked: an order that was
+// accepted since may not be counted yet. mu is held.
+func (s *lines) found(sku string, d ledger.Depth, accepted int64) {
 	l := s.all[sku]
 	switch {
+	case l != nil && l.accepted > accepted:
+		return
 	case l != nil && !d.Active():
 		delete(s.all, sku)
 		return
@@ -170,6 +190,7 @@ func (s *lines) accepted(sku string) (ahead int64) {
 	if l == nil {
 		return 0
 	}
+	l.accepted++
 	l.depth.Waiting++
 	return l.depth.Waiting - 1
 }
