@@ -70,23 +70,24 @@ func TestQueryAndForm_AreReadInOneWayOrAmbiguous(t *testing.T) {
 
 func TestQueryAndForm_NameThatPHPFoldsCountsAsTheName(t *testing.T) {
 	for list, want := range map[string]string{
-		"goods_id=7&goods.id=8":         "ambiguous duplicate_key goods_id",
-		"goods.id=8&goods_id=7":         "ambiguous duplicate_key goods_id",
-		"goods_id=7&goods+id=8":         "ambiguous duplicate_key goods_id",
-		"goods_id=7&goods%5bid=8":       "ambiguous duplicate_key goods_id",
-		"goods_id=7&goods[id=8":         "ambiguous duplicate_key goods_id",
-		"goods_id=7&++goods.id=8":       "ambiguous duplicate_key goods_id",
-		"goods_id=7&goods_id[]=8":       "ambiguous duplicate_key goods_id",
-		"goods_id=7&goods.id[]=8":       "ambiguous duplicate_key goods_id",
-		"goods_id=7&goods.id=7":         "7",
-		"goods.id=7":                    "7",
-		"goods_id=7&goods[id]=8":        "7",
-		"goods_id=7&goodsid=8&goods=9":  "7",
-		"goods_id=7&goods_id_=8":        "7",
-		"goods_id=7&goods_id%09=8":      "7",
-		"goods_id=7&x.goods_id=8":       "7",
-		"goods_id=7&goods-id=8":         "7",
-		"goods_id=7&goods__id=8&.id=&.": "7",
+		"goods_id=7&goods.id=8":          "ambiguous duplicate_key goods_id",
+		"goods.id=8&goods_id=7":          "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods+id=8":          "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods%5bid=8":        "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods[id=8":          "ambiguous duplicate_key goods_id",
+		"goods_id=7&++goods.id=8":        "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods_id[]=8":        "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods.id[]=8":        "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods_id%09=8":       "ambiguous duplicate_key goods_id", // Django and Tomcat, of parts
+		"goods_id=7&%EF%BB%BFgoods_id=8": "ambiguous duplicate_key goods_id", // Hono on Node, likewise
+		"goods_id=7&goods.id=7":          "7",
+		"goods.id=7":                     "7",
+		"goods_id=7&goods[id]=8":         "7",
+		"goods_id=7&goodsid=8&goods=9":   "7",
+		"goods_id=7&goods_id_=8":         "7",
+		"goods_id=7&x.goods_id=8":        "7",
+		"goods_id=7&goods-id=8":          "7",
+		"goods_id=7&goods__id=8&.id=&.":  "7",
 	} {
 		for _, place := range []string{"arg", "form"} {
 			query, fields, body := list, "", ""

@@ -207,7 +207,7 @@ func (s *Source) formCause() reject.Cause {
 }
 
 // hasMark reports a byte order mark before the body: for Express it is no part of the first name of a form.
-func (s *Source) hasMark() bool { return bytes.HasPrefix(s.Body, []byte("\xef\xbb\xbf")) }
+func (s *Source) hasMark() bool { return bytes.HasPrefix(s.Body, byteOrderMark) }
 
 // compressed reports a body that is not as it stands.
 func (s *Source) compressed() bool {

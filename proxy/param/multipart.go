@@ -77,13 +77,17 @@ func (s *Source) partSpelling(raw []byte, name string) Spelling {
 
 // isPreamble reports whether the text before the first boundary is nothing, or lines that no parser takes for a part.
 func isPreamble(text []byte) bool {
-	const field = "Content-Disposition"
-	for i := 0; i+len(field) <= len(text); i++ {
-		if octets.HasPrefixFold(text[i:], field) {
-			return false
+	return !containsFold(text, "Content-Disposition") && (len(text) == 0 || bytes.HasSuffix(text, crlf))
+}
+
+// containsFold reports whether words stand anywhere in a text, in any letter case.
+func containsFold(text []byte, words string) bool {
+	for i := 0; i+len(words) <= len(text); i++ {
+		if octets.HasPrefixFold(text[i:], words) {
+			return true
 		}
 	}
-	return len(text) == 0 || bytes.HasSuffix(text, crlf)
+	return false
 }
 
 func isASCII(b []byte) bool {
@@ -119,6 +123,8 @@ func (p *multipartPart) parse(inside []byte) (ok bool) {
 		value = octets.Trim(value)
 		switch {
 		case len(name) == len(line) || !octets.IsToken(name) || !octets.IsText(value):
+			return false
+		case containsFold(line[1:], "Content-Disposition"): // Rack takes it anywhere in the head of a part
 			return false
 		case octets.EqualFold(name, "Content-Disposition"):
 			ok = p.name == nil && p.parseDisposition(value)
@@ -194,5 +200,15 @@ func cutParameter(list []byte) (name, value, rest []byte, ok bool) {
 		ok = ok && rest[0] == ';'
 		rest = rest[1:]
 	}
-	return name, value, rest, ok && !bytes.HasSuffix(value, []byte{'\\'})
+	return name, value, rest, ok && !bytes.HasSuffix(value, []byte{'\\'}) && !namesPart(value)
+}
+
+// namesPart reports whether a quoted value holds what Rack takes for the name of the part: it heeds no quotes.
+func namesPart(value []byte) bool {
+	for i, c := range value {
+		if c == ';' && octets.HasPrefixFold(octets.Trim(value[i+1:]), "name") {
+			return true
+		}
+	}
+	return false
 }

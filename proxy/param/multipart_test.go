@@ -40,6 +40,16 @@ func TestMultipart_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		{partType, form(sku, named(`name="sku[]"`, "2")), "ambiguous duplicate_key sku"},
 		{partType, form(sku, named(`name=" sku"`, "2")), "ambiguous duplicate_key sku"},
 		{partType, form(sku, named(`name="=?utf-8?B?c2t1?="`, "2")), broken}, // commons-fileupload decodes it
+		{partType, form(sku, named("name=\"sku \"", "2")), twice},            // Django, Tomcat
+		{partType, form(sku, named("name=\"sku\t\"", "2")), twice},
+		{partType, form(sku, named("name=\"\ufeffsku\"", "2")), twice}, // Hono on Node
+		{partType, form(sku, named(`name="note "; filename="a; b.png"`, "2")), "1"},
+		{partType, form(sku, named(`name="a;name=sku"`, "2")), broken}, // Rack, as the next five
+		{partType, form(sku, named(`name="a"; filename="x; Name=sku"`, "2")), broken},
+		{partType, form(sku, "X-"+named("name=sku", "2")), broken},
+		{partType, form(sku, "X-Content-Disposition: form-data; name=sku\r\n"+named("name=a", "2")), broken},
+		{partType, form(sku, "X: content-disposition: form-data; name=sku\r\n"+named("name=a", "2")), broken},
+		{partType, form(sku, named(`name=a; filename="Content-Disposition: form-data; name=sku"`, "2")), broken},
 		{partType, form(sku, named("name=_charset_", "utf-7")), "1"},
 		{partType, form(named(`name="a"`, "1")), "missing"},
 		{partType, form(named(`name="SKU"`, "1")), "missing"},

@@ -47,10 +47,7 @@ func ofName(name []byte, want string) Spelling {
 	if len(name) < len(want) {
 		return Another
 	}
-	name = bytes.TrimLeft(name, " \t\r\n\v\f[]") // PHP: spaces, of cookies all of these; Rack 2 and qs: brackets
-	if i := bytes.IndexByte(name, 0); i >= 0 {
-		name = name[:i] // PHP
-	}
+	name = stripped(name)
 	if i := bytes.IndexByte(name, '['); i >= 0 && i < len(want) && bytes.IndexByte(name[i:], ']') > 0 {
 		return Another // a list or an object of a shorter name
 	}
@@ -65,13 +62,23 @@ func ofName(name []byte, want string) Spelling {
 	return Another
 }
 
-// ofObject is ofName of a name in an object, order[sku_id] with the key [sku_id]. Nested are the object itself (order),
-// what lies in the value (order[sku_id][]) and other spellings: PHP ignores what follows a bracket, qs takes dots.
-func ofObject(name []byte, object, keys string) Spelling {
-	name = bytes.TrimLeft(name, " \t\r\n\v\f[]")
+var byteOrderMark = []byte("\ufeff")
+
+// stripped is a name without what readers drop: Hono a byte order mark, PHP blanks before it, Rack 2 and qs brackets
+// before it, Django and Tomcat blanks on both sides of the name of a part, and PHP what follows a NUL.
+func stripped(name []byte) []byte {
+	const blanks = " \t\r\n\v\f"
+	name = bytes.TrimLeft(bytes.TrimPrefix(name, byteOrderMark), blanks+"[]")
 	if i := bytes.IndexByte(name, 0); i >= 0 {
 		name = name[:i]
 	}
+	return bytes.TrimRight(name, blanks)
+}
+
+// ofObject is ofName of a name in an object, order[sku_id] with the key [sku_id]. Nested are the object itself (order),
+// what lies in the value (order[sku_id][]) and other spellings: PHP ignores what follows a bracket, qs takes dots.
+func ofObject(name []byte, object, keys string) Spelling {
+	name = stripped(name)
 	if len(name) < len(object) || !sameInPHP(name[:len(object)], object) {
 		return Another
 	}
