@@ -29,6 +29,7 @@ func TestLessons_LessonLastsForItsTimeAndForItsSKU(t *testing.T) {
 		}
 	}
 	l.RecordSoldOut(2*second, []byte("1001"), false)
+	l.RecordSoldOut(second, []byte("1001"), false) // a response that came late
 	if !l.SoldOut(2*second, []byte("1001")) {
 		t.Error("it cannot be learnt again")
 	}

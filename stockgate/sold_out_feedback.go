@@ -1,20 +1,23 @@
 package stockgate
 
 import (
+	"hash/maphash"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"sluice/proxy/reject"
 )
+
+// lessonSlots is how many SKUs are remembered. Each has one slot; where another SKU has it, nothing is known.
+const lessonSlots = 1 << 16
 
 // SoldOutFeedback remembers for a while of which SKUs the shop itself has said that they are sold out. It is safe for
 // concurrent use; asking it neither allocates, waits nor writes. No number of SKUs grows its memory.
 type SoldOutFeedback struct {
 	memory atomic.Int64 // ns
-	cache  *soldOutCache
+	seed   maphash.Seed
+	slots  []atomic.Pointer[lesson]
 	log    *slog.Logger
 
 	said   atomic.Uint64 // answers that said so
@@ -22,12 +25,18 @@ type SoldOutFeedback struct {
 	warned atomic.Bool
 }
 
+// lesson is immutable.
+type lesson struct {
+	sku string
+	at  int64 // ns
+}
+
 // NewSoldOutFeedback remembers each for memory.
 func NewSoldOutFeedback(memory time.Duration, log *slog.Logger) *SoldOutFeedback {
 	if log == nil {
 		log = slog.Default()
 	}
-	l := &SoldOutFeedback{cache: newSoldOutCache(), log: log}
+	l := &SoldOutFeedback{seed: maphash.MakeSeed(), slots: make([]atomic.Pointer[lesson], lessonSlots), log: log}
 	l.Use(memory)
 	return l
 }
@@ -37,8 +46,12 @@ func (l *SoldOutFeedback) Use(memory time.Duration) { l.memory.Store(int64(memor
 
 // SoldOut tells whether the shop has said so less than memory before now.
 func (l *SoldOutFeedback) SoldOut(now int64, sku []byte) bool {
-	_, at, known := l.cache.Lookup(sku, 1)
-	return known && now-at < l.memory.Load()
+	last := l.slot(sku).Load()
+	return last != nil && last.sku == string(sku) && now-last.at < l.memory.Load()
+}
+
+func (l *SoldOutFeedback) slot(sku []byte) *atomic.Pointer[lesson] {
+	return &l.slots[maphash.Bytes(l.seed, sku)%lessonSlots]
 }
 
 // RecordSoldOut notes that the shop says so at now. reserved: of an order for which units were held, although the
@@ -53,8 +66,15 @@ func (l *SoldOutFeedback) RecordSoldOut(now int64, sku []byte, reserved bool) {
 		}
 		return
 	}
-	if len(sku) <= longestSKU {
-		l.cache.Close(now, string(sku), 1, reject.SoldOut)
+	if len(sku) > longestSKU {
+		return
+	}
+	slot, next := l.slot(sku), &lesson{string(sku), now}
+	for {
+		last := slot.Load()
+		if last != nil && last.sku == next.sku && last.at >= now || slot.CompareAndSwap(last, next) {
+			return
+		}
 	}
 }
 
