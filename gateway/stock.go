@@ -139,16 +139,13 @@ func (g *Gateway) mirror(c *config.Config) ledger.Mirror {
 
 // soldOutFeedback hears what the shop says of its stock.
 type soldOutFeedback struct {
-	lessons *stockgate.SoldOutFeedback
-	orders  *orderLedger // nil = no ledger
+	*stockgate.SoldOutFeedback
+	orders *orderLedger // nil = no ledger
 }
-
-// SoldOut implements proxy.SoldOutFeedback.
-func (t soldOutFeedback) SoldOut(now int64, sku []byte) bool { return t.lessons.SoldOut(now, sku) }
 
 // Record implements proxy.SoldOutFeedback.
 func (t soldOutFeedback) Record(now int64, sku []byte, reserved bool) {
-	t.lessons.RecordSoldOut(now, sku, reserved)
+	t.RecordSoldOut(now, sku, reserved)
 	if !reserved || t.orders == nil {
 		return
 	}
