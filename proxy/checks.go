@@ -17,6 +17,7 @@ type check struct {
 	reasons []reject.Reason // for which it may reject; that of its own limit comes first
 
 	peeks   bool                                // it is the full of a row that comes later
+	bypass  bool                                // clients on the bypass list do not meet it
 	direct  bool                                // not for orders that wait in the queue until they are delivered
 	forward bool                                // it is about forwarding: not where another proxy forwards
 	applies func(p *Proxy, rt *boundRoute) bool // nil = always; a row that does not apply is left out
@@ -49,7 +50,7 @@ var (
 	unmatched = check{name: "route", config: "route",
 		reasons: reasons(reject.NoRoute, reject.Ambiguous, reject.Loop),
 		decide:  func(_ *Proxy, r *Request) rejection { return r.unmatched }}
-	connRate = check{name: "request rate of the connection", config: "limits.connection.request_rate",
+	connRate = check{name: "request rate of the connection", bypass: true, config: "limits.connection.request_rate",
 		reasons: reasons(reject.ConnRate), decide: (*Proxy).checkConnRate}
 	identity = check{name: "identity", config: "route.sku, route.user, route.quantity",
 		reasons: reasons(reject.BadRequest, reject.Ambiguous, reject.Unidentified, reject.TooLarge, reject.TooSlow,
@@ -74,11 +75,11 @@ var (
 	orderToken = check{name: "order token", config: "route.order_token",
 		reasons: reasons(reject.Token, reject.Ambiguous),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, decide: (*Proxy).checkOrderToken}
-	waitingRoom = check{name: "waiting room", config: "route.room",
+	waitingRoom = check{name: "waiting room", bypass: true, config: "route.room",
 		reasons: append(reasons(reject.Room, reject.Ambiguous), earlierOrder.reasons...),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.room != nil },
 		decide:  (*Proxy).checkRoom}
-	keyedRates = check{name: "keyed rates", config: "limits.rate",
+	keyedRates = check{name: "keyed rates", bypass: true, config: "limits.rate",
 		reasons: reasons(reject.Rate, reject.Ambiguous, reject.BadRequest, reject.ClientGone),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.rates) > 0 },
 		decide:  (*Proxy).checkRates}
@@ -90,14 +91,14 @@ var (
 	body = check{name: "body", forward: true, config: "server.max_body_size, server.body_memory, queue.max_order",
 		reasons: reasons(reject.TooLarge, reject.TooSlow, reject.Overloaded, reject.Malformed),
 		decide:  (*Proxy).checkBody}
-	inFlight = check{name: "in flight", direct: true, config: "limits.in_flight",
+	inFlight = check{name: "in flight", bypass: true, direct: true, config: "limits.in_flight",
 		reasons: reasons(reject.InFlight, reject.Ambiguous, reject.BadRequest),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.inFlight) > 0 },
 		full:    (*Proxy).inFlightFull, decide: (*Proxy).acquireInFlight}
-	window = check{name: "window", direct: true, config: "limits.window",
+	window = check{name: "window", bypass: true, direct: true, config: "limits.window",
 		reasons: reasons(reject.Window, reject.ClientGone),
 		full:    (*Proxy).windowFull, decide: (*Proxy).bookWindow}
-	slot = check{name: "concurrency", direct: true, config: "limits.concurrency",
+	slot = check{name: "concurrency", bypass: true, direct: true, config: "limits.concurrency",
 		reasons: reasons(reject.Concurrency, reject.QueueTimeout, reject.ClientGone),
 		full:    (*Proxy).queueFull, decide: (*Proxy).acquireSlot}
 	connection = check{name: "connection to the upstream", direct: true, forward: true, config: "upstream.queue_timeout",
@@ -148,7 +149,7 @@ func withPeeks(rows []check) (all []check) {
 		if row.name == body.name {
 			for _, behind := range rows[i+1:] {
 				if behind.full != nil {
-					all = append(all, check{name: behind.name, peeks: true, decide: behind.full})
+					all = append(all, check{name: behind.name, peeks: true, bypass: behind.bypass, decide: behind.full})
 				}
 			}
 		}

@@ -171,7 +171,7 @@ func (p *Proxy) readBodyToCheck(r *Request) rejection {
 	if !r.route.readBody && !(r.route.readForm && r.source.MayBringOtherPlace()) {
 		return rejection{}
 	}
-	if r.head.ContentLength > limiter.SmallBody {
+	if r.head.ContentLength > limiter.SmallBody && !r.bypass {
 		if no := p.queueFull(r); no.Reason != reject.Admitted {
 			return no
 		}

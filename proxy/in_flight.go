@@ -113,9 +113,6 @@ func describeInFlight(limits []boundInFlight) (bounds string, observed bool) {
 // inFlightFull rejects a request whose key has all its places, before its body is read. It takes none. A limit
 // that is only observed is asked once, by acquireInFlight.
 func (p *Proxy) inFlightFull(r *Request) rejection {
-	if r.bypass {
-		return rejection{}
-	}
 	for i := range r.route.inFlight {
 		m := &r.route.inFlight[i]
 		key, no := r.inFlightKey(m)
@@ -132,9 +129,6 @@ func (p *Proxy) inFlightFull(r *Request) rejection {
 
 // acquireInFlight takes a place of each limit that counts the request.
 func (p *Proxy) acquireInFlight(r *Request) rejection {
-	if r.bypass {
-		return rejection{}
-	}
 	observed := false
 	for i := range r.route.inFlight {
 		m := &r.route.inFlight[i]

@@ -6,11 +6,9 @@ import (
 	"sluice/proxy/reject"
 )
 
-// A client on the bypass list meets none of these limits.
-
 // checkConnRate asks the request rate of the connection.
 func (p *Proxy) checkConnRate(r *Request) rejection {
-	if r.bypass || r.client.rate == nil {
+	if r.client.rate == nil {
 		return rejection{}
 	}
 	wait, ok := r.client.rate.Allow(p.start.Add(time.Duration(r.now)))
@@ -25,7 +23,7 @@ func (p *Proxy) checkConnRate(r *Request) rejection {
 // than a look, and a slow body never holds a place in a window that passes meanwhile. A window that is only observed is
 // asked once, where it is booked: else it would count the request twice.
 func (p *Proxy) windowFull(r *Request) rejection {
-	if r.bypass || p.observeOnly[reject.Window] {
+	if p.observeOnly[reject.Window] {
 		return rejection{}
 	}
 	if wait, full := p.Windows.Peek(r.checked, r.buyer.sku); full {
@@ -36,9 +34,6 @@ func (p *Proxy) windowFull(r *Request) rejection {
 
 // bookWindow books the request into a window, and waits until that begins.
 func (p *Proxy) bookWindow(r *Request) rejection {
-	if r.bypass {
-		return rejection{}
-	}
 	wait, ok := p.Windows.Acquire(r.checked, r.buyer.sku)
 	if !ok {
 		return rejection{Reason: reject.Window, Wait: wait}
@@ -62,7 +57,7 @@ func (p *Proxy) sleep(r *Request, wait time.Duration) rejection {
 // queueFull rejects a request when every slot and every place in the queue is taken now. A limit that is only
 // observed is asked once, by acquireSlot.
 func (p *Proxy) queueFull(r *Request) rejection {
-	if r.bypass || p.observeOnly[reject.Concurrency] || !p.concurrencyOf(r).Peek(r.route.priority.Holds(&r.source)) {
+	if p.observeOnly[reject.Concurrency] || !p.concurrencyOf(r).Peek(r.route.priority.Holds(&r.source)) {
 		return rejection{}
 	}
 	r.limit = r.route.Bound
@@ -71,9 +66,6 @@ func (p *Proxy) queueFull(r *Request) rejection {
 
 // acquireSlot takes a slot of the concurrency limit, and waits for one where none is free.
 func (p *Proxy) acquireSlot(r *Request) rejection {
-	if r.bypass {
-		return rejection{}
-	}
 	slots := p.concurrencyOf(r)
 	if slots.TryAcquire() {
 		r.acquired.slot = slots

@@ -151,9 +151,6 @@ func (k *rateKeys) reset() { k.keys, k.grades, k.buffer = k.keys[:0], k.grades[:
 // checkRates asks the keyed rates of the request's route. All that apply must agree: a client that one rejects has used
 // nothing of the others, but for a token each where another request took the last of one between Peek and Acquire.
 func (p *Proxy) checkRates(r *Request) rejection {
-	if r.bypass {
-		return rejection{}
-	}
 	if fault := r.findRateKeys(); fault.Reason != reject.Admitted {
 		return rejected(fault)
 	}

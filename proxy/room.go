@@ -74,9 +74,9 @@ func checkRooms(routes []boundRoute) error {
 	return nil
 }
 
-// checkRoom rejects an order without a pass. A client that no limit applies to, or not this room, needs none.
+// checkRoom rejects an order without a pass. A client that the room does not apply to needs none.
 func (p *Proxy) checkRoom(r *Request) rejection {
-	if r.bypass || r.route.room.Bypass().Holds(r.clientAddr(), &r.source) {
+	if r.route.room.Bypass().Holds(r.clientAddr(), &r.source) {
 		return rejection{}
 	}
 	pass, fault := r.source.Header(roomPass)
