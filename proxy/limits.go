@@ -57,7 +57,7 @@ func (p *Proxy) sleep(r *Request, wait time.Duration) rejection {
 // queueFull rejects a request when every slot and every place in the queue is taken now. A limit that is only
 // observed is asked once, by acquireSlot.
 func (p *Proxy) queueFull(r *Request) rejection {
-	if p.observeOnly[reject.Concurrency] || !p.concurrencyOf(r).Peek(r.route.priority.Holds(&r.source)) {
+	if p.observeOnly[reject.Concurrency] || !r.route.Concurrency.Peek(r.route.priority.Holds(&r.source)) {
 		return rejection{}
 	}
 	r.limit = r.route.Bound
@@ -66,7 +66,7 @@ func (p *Proxy) queueFull(r *Request) rejection {
 
 // acquireSlot takes a slot of the concurrency limit, and waits for one where none is free.
 func (p *Proxy) acquireSlot(r *Request) rejection {
-	slots := p.concurrencyOf(r)
+	slots := r.route.Concurrency
 	if slots.TryAcquire() {
 		r.acquired.slot = slots
 		return rejection{}
@@ -79,11 +79,4 @@ func (p *Proxy) acquireSlot(r *Request) rejection {
 	r.acquired.slot = slots
 	r.checked = p.Now()
 	return rejection{}
-}
-
-func (p *Proxy) concurrencyOf(r *Request) ConcurrencyLimiter {
-	if r.route.Concurrency != nil {
-		return r.route.Concurrency
-	}
-	return p.Concurrency
 }

@@ -123,8 +123,12 @@ func New(o Options) (*Proxy, error) {
 		errs = append(attachRates(o.Rates, p.routes), attachInFlight(o.InFlight, p.routes)...)
 	}
 	for i := range p.routes {
-		if p.routes[i].limited() {
-			p.routes[i].priority = o.Priority
+		rt := &p.routes[i]
+		if rt.Concurrency == nil {
+			rt.Concurrency = o.Concurrency
+		}
+		if rt.limited() {
+			rt.priority = o.Priority
 		}
 	}
 	if len(errs) > 0 {
