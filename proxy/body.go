@@ -38,15 +38,14 @@ func (p *Proxy) checkBody(r *Request) rejection {
 // before a byte of it is waited for; the buffer grows with what arrives, within body_memory.
 func (p *Proxy) readBody(r *Request) rejection {
 	switch {
-	case r.source.BodyRead:
+	case r.source.BodyRead || !r.hasBody():
+		r.source.BodyRead = true
 		return rejection{}
 	case r.head.ContentLength > p.MaxBody:
 		return bodyRejection(errBodyTooLarge)
 	}
 	err := r.readUpTo(p.MaxBody + 1)
-	if r.hasBody() { // which may have taken its time
-		r.checked = p.Now()
-	}
+	r.checked = p.Now() // it may have taken its time
 	if err == nil && (!r.source.BodyRead || int64(len(r.source.Body)) > p.MaxBody) {
 		err = errBodyTooLarge
 	}

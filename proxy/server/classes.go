@@ -42,15 +42,19 @@ func classify() (table [256]class) {
 // checkText finds the first byte that must not stand in a field value. It checks eight bytes at a time, and byte by
 // byte only where one of them is not plain ASCII text: HTAB, UTF-8, or a byte to reject.
 func checkText(b []byte) Rule {
-	for i := 0; i+8 <= len(b); i += 8 {
-		if !plainWord(b[i:]) {
-			return checkBytes(b[i:])
-		}
+	n := 0 // bytes that are plain
+	for n+8 <= len(b) && plainWord(b[n:]) {
+		n += 8
 	}
-	if len(b) >= 8 && plainWord(b[len(b)-8:]) {
+	if n > 0 && n+8 > len(b) && plainWord(b[len(b)-8:]) {
 		return fine
 	}
-	return checkBytes(b[len(b)&^7:])
+	for _, c := range b[n:] {
+		if classes[c]&textByte == 0 {
+			return controlRule(c)
+		}
+	}
+	return fine
 }
 
 // plainWord reports whether the next eight bytes are 0x20 to 0x7e. Taking 0x20 from a lower byte, or adding 1 to
@@ -59,15 +63,6 @@ func plainWord(b []byte) bool {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	w := binary.LittleEndian.Uint64(b)
 	return (w|(w-ones*0x20)|(w+ones))&tops == 0
-}
-
-func checkBytes(b []byte) Rule {
-	for _, c := range b {
-		if classes[c]&textByte == 0 {
-			return controlRule(c)
-		}
-	}
-	return fine
 }
 
 // controlRule is the rule that a control character breaks.

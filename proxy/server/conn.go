@@ -88,7 +88,10 @@ func (c *Conn) ReadBody(p []byte) (int, error) {
 
 // BodyCame reports that the whole body has come along with its head, so that ReadBody does not wait. Of a body in
 // chunks it is not known before its end was read.
-func (c *Conn) BodyCame() bool { return c.exchange.reader.bodyCame() }
+func (c *Conn) BodyCame() bool {
+	r := c.exchange.reader
+	return r.body.place == atEnd || r.body.place == inLength && int64(r.end-r.at) >= r.body.left
+}
 
 // DiscardBody drops what of the body has come, without waiting for more, and reports whether that was all of it. The
 // server does so after each request; the connection ends where a part of the body is still to come.

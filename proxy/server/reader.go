@@ -205,18 +205,6 @@ func (r *reader) readBody(p []byte) (int, error) {
 	return r.readChunks(p)
 }
 
-// bodyCame reports that the rest of the body behind the last head has come, so that it is read without a wait. Of
-// chunks it is not known.
-func (r *reader) bodyCame() bool {
-	switch r.body.place {
-	case atEnd:
-		return true
-	case inLength:
-		return int64(r.end-r.at) >= r.body.left
-	}
-	return false
-}
-
 // readContent hands on content, of which there is some to come.
 func (r *reader) readContent(p []byte) (n int, err error) {
 	p = p[:min(int64(len(p)), r.body.left)]
