@@ -18,24 +18,17 @@ const (
 	maxRequestID = 128
 )
 
-// ValidSKU reports whether a request may name this SKU: 1 to maxSKU bytes of UTF-8 without control characters, spaces
-// and braces, which would break or move a Redis key, and with nothing at its ends that shops trim.
+// ValidSKU reports whether a request may name this SKU: 1 to maxSKU bytes that could name a user, without spaces and
+// braces, which would break or move a Redis key.
 func ValidSKU(b []byte) bool {
-	if len(b) == 0 || len(b) > maxSKU || !utf8.Valid(b) || trimmed(b) {
-		return false
-	}
-	for _, c := range b {
-		if c <= ' ' || c == 0x7f || c == '{' || c == '}' {
-			return false
-		}
-	}
-	return true
+	return len(b) <= maxSKU && ValidUser(b) &&
+		bytes.IndexByte(b, ' ') < 0 && bytes.IndexByte(b, '{') < 0 && bytes.IndexByte(b, '}') < 0
 }
 
 // ValidUser reports whether a request may name this user: 1 to maxUser bytes of UTF-8 without control characters, and
 // with nothing at its ends that shops trim.
 func ValidUser(b []byte) bool {
-	if len(b) == 0 || len(b) > maxUser || !utf8.Valid(b) || trimmed(b) {
+	if len(b) == 0 || len(b) > maxUser || !utf8.Valid(b) || len(bytes.TrimFunc(b, isTrimmed)) < len(b) {
 		return false
 	}
 	for _, c := range b {
@@ -46,15 +39,11 @@ func ValidUser(b []byte) bool {
 	return true
 }
 
-// trimmed reports white space or an invisible letter at an end of b, which is not empty. Laravel drops both from all
-// input, and trim of JavaScript the first: " 7" and "7" are one user there.
-func trimmed(b []byte) bool {
-	first, _ := utf8.DecodeRune(b)
-	last, _ := utf8.DecodeLastRune(b)
-	return isTrimmed(first) || isTrimmed(last)
+// isTrimmed reports white space, but for control characters, and invisible letters. Laravel drops both from the ends of
+// all input, and trim of JavaScript the first: " 7" and "7" are one user there.
+func isTrimmed(r rune) bool {
+	return r == ' ' || r >= utf8.RuneSelf && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r))
 }
-
-func isTrimmed(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
 
 // ValidIdempotencyKey reports whether an Idempotency-Key can be a serial: 1 to maxKey visible ASCII bytes. "." and ".."
 // cannot, since the status URL of an order has the serial as a segment of its path, nor can what begins with \x: the
