@@ -60,10 +60,6 @@ type pageState struct {
 	served  bool // from memory
 }
 
-func (s *pageState) reset() {
-	*s = pageState{Page: Page{Key: s.Key[:0], Conditions: s.Conditions[:0]}}
-}
-
 // checkCache answers from memory, or says what forward has to do.
 func (p *Proxy) checkCache(r *Request) rejection {
 	if r.hasBody() || bypassesCache(r.head) {

@@ -61,7 +61,7 @@ func (p *Proxy) passesChecks(r *Request) bool {
 // reject answers the request with the reason, and closes the connection where it cannot be used any further.
 func (p *Proxy) reject(r *Request) {
 	r.nth = r.shard().Rejected(r.rejection.Reason)
-	r.countCause(r.rejection.Detail.Cause)
+	r.client.shard.Detail(r.rejection.Detail.Cause)
 	if r.nth%metrics.DecisionSample == 1 {
 		r.client.shard.Decided(time.Duration(p.Now() - r.now))
 	}
@@ -140,17 +140,11 @@ func (p *Proxy) releaseCounted(a *acquired) {
 	a.places.Release()
 }
 
-func (r *Request) countCause(cause reject.Cause) {
-	if cause != reject.NoCause {
-		r.client.shard.Detail(cause)
-	}
-}
-
 // observe counts a rejection that is not enforced.
 func (r *Request) observe() {
 	r.observed = r.rejection
 	r.shard().Observed(r.observed.Reason)
-	r.countCause(r.observed.Detail.Cause)
+	r.client.shard.Detail(r.observed.Detail.Cause)
 	r.rejection = rejection{}
 }
 

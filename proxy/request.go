@@ -120,7 +120,7 @@ func (r *Request) clear() {
 	r.unmatched, r.rejection, r.observed, r.limit, r.nth = rejection{}, rejection{}, rejection{}, "", 0
 	r.acquired, r.reservation, r.outcome = acquired{}, Reservation{}, metrics.OrderRejected
 	r.rateKeys.reset()
-	r.page.reset()
+	r.page = pageState{Page: Page{Key: r.page.Key[:0], Conditions: r.page.Conditions[:0]}}
 	r.upload, r.trace = upload{}, trace{}
 	r.attempt.outcome, r.attempt.sent, r.attempt.begun, r.attempt.replied = upstream.Answered, false, 0, 0
 }

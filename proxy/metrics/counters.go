@@ -201,5 +201,9 @@ func (s *Shard) Decided(d time.Duration) { s.decided.Observe(d.Seconds()) }
 // Panic counts a panic that was caught while a request was handled.
 func (s *Shard) Panic() { s.panics.Add(1) }
 
-// Detail counts a rejection that has a cause more exact than its reason. NoCause is counted and never shown.
-func (s *Shard) Detail(cause reject.Cause) { s.details[cause].Add(1) }
+// Detail counts a rejection that has a cause more exact than its reason.
+func (s *Shard) Detail(cause reject.Cause) {
+	if cause != reject.NoCause {
+		s.details[cause].Add(1)
+	}
+}
