@@ -12,19 +12,13 @@ type firstRead struct {
 	again   atomic.Bool // what it found is not believed until the next turn has read it as well
 }
 
-// entryOf returns the entry of sku, which is asked for at now; nil = its stock cannot be known now.
+// entryOf returns the entry of sku, which is asked for at now, or nil when its stock cannot be known now: the SKU is not
+// in the table, and the source is away, too many first looks are waiting, or the table is full of SKUs that are asked
+// for.
 func (g *Gate) entryOf(now int64, sku []byte) *entry {
-	if e := g.table.Find(sku); e != nil || len(sku) > longestSKU {
+	e := g.table.Find(sku)
+	if e != nil || len(sku) > longestSKU || g.poller.health.lost() || len(g.poller.queue) == cap(g.poller.queue) {
 		return e
-	}
-	return g.track(now, sku)
-}
-
-// track returns a new entry for a SKU that is not in the table, or nil when its stock cannot be known now: the
-// source is away, too many first looks are waiting, or the table is full of SKUs that are asked for.
-func (g *Gate) track(now int64, sku []byte) *entry {
-	if g.poller.health.lost() || g.poller.full() {
-		return nil
 	}
 	return addEntry(g.table, now, sku)
 }

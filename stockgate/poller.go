@@ -78,9 +78,6 @@ func (s *poller) queueFirstRead(e *entry) bool {
 	}
 }
 
-// full reports whether too many first looks are waiting.
-func (s *poller) full() bool { return len(s.queue) == cap(s.queue) }
-
 // run works until ctx ends.
 func (s *poller) run(ctx context.Context) {
 	defer close(s.done)

@@ -28,7 +28,7 @@ func TestTable_InventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
 		now += int64(time.Millisecond)
 		for range 50 {
 			invent++
-			if e := g.track(now, []byte{byte(invent), byte(invent >> 8), byte(invent >> 16), 'x'}); e != nil {
+			if e := g.entryOf(now, []byte{byte(invent), byte(invent >> 8), byte(invent >> 16), 'x'}); e != nil {
 				g.look1(e)
 			}
 		}
