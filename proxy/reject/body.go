@@ -50,6 +50,8 @@ var fields = map[string]field{
 type values struct {
 	c         *Case
 	format    Format
+	requestID []byte // as plain leaves it, and so is sku
+	sku       []byte
 	seconds   int    // of Retry-After; 0 = none
 	order     string // Case.OrderLink if it is a path and the reason may have an order
 	retries   bool   // the page leads to another attempt
@@ -75,9 +77,9 @@ func (b body) append(dst []byte, v *values) []byte {
 func (v *values) has(f field) bool {
 	switch f {
 	case skuField:
-		return len(v.plain(v.c.SKU)) > 0
+		return len(v.sku) > 0
 	case requestIDField:
-		return len(v.plain(v.c.RequestID)) > 0
+		return len(v.requestID) > 0
 	case orderField:
 		return v.order != ""
 	case causeField:
@@ -95,9 +97,9 @@ func (v *values) has(f field) bool {
 func (v *values) append(dst []byte, f field) []byte {
 	switch f {
 	case requestIDField:
-		return append(dst, v.plain(v.c.RequestID)...)
+		return append(dst, v.requestID...)
 	case skuField:
-		return append(dst, v.plain(v.c.SKU)...)
+		return append(dst, v.sku...)
 	case secondsField:
 		return strconv.AppendInt(dst, int64(v.wholeSeconds()), 10)
 	case waitMSField:
@@ -130,8 +132,8 @@ const startsLayout = "2006-01-02 15:04 UTC"
 
 // plain is b, or nil if it needs escaping. A template may have put it into an attribute, a script or an address: a page
 // shows it only if it means nothing in any of them.
-func (v *values) plain(b []byte) []byte {
-	if v.format == HTML && !isPlain(b, "-._~=") || v.format != HTML && !isText(b) {
+func plain(b []byte, f Format) []byte {
+	if f == HTML && !isPlain(b, "-._~=") || f != HTML && !isText(b) {
 		return nil
 	}
 	return b

@@ -94,7 +94,8 @@ func (r *Responder) Write(out *fasthttp.Response, text *server.Prepared, c *Case
 	}
 	a := &r.answers[c.Reason][r.locales.choose(c.AcceptLanguage)][variant][format]
 	fields := append(text.Fields[:0], a.fields...)
-	v := values{c: c, format: format, retries: a.retries, day: a.day, days: a.days}
+	v := values{c: c, format: format, requestID: plain(c.RequestID, format), sku: plain(c.SKU, format),
+		retries: a.retries, day: a.day, days: a.days}
 	if c.Reason.MayHaveOrder() && isPath(c.OrderLink) {
 		v.order = c.OrderLink
 		fields = append(append(append(fields, "Link: <"...), v.order...), ">; rel=\"status\"\r\n"...) // RFC 8631

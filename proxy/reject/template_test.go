@@ -36,7 +36,9 @@ func filled(t testing.TB, text string, texts map[string]string, holds map[string
 	return string(parsed.body(texts, holds).append(nil, &v)), nil
 }
 
-func newValues(sku string) values { return values{c: &Case{SKU: []byte(sku)}, format: HTML} }
+func newValues(sku string) values {
+	return values{c: &Case{}, format: HTML, sku: plain([]byte(sku), HTML)}
+}
 
 func TestTemplate_PlaceholdersAndBlocks(t *testing.T) {
 	texts := map[string]string{"title": "T", "detail": "D"}
