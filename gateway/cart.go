@@ -47,28 +47,6 @@ func linesThatMayRepeat(in ledger.Order) []ledger.Order {
 	return all
 }
 
-// decidedCart asks memory about all lines. The first comes first: it alone may repeat an order without a key. Where
-// another one is sold out such an order was not looked up: its client may have won before.
-func (o *orderLedger) decidedCart(d *ledger.Reserver, now int64, in ledger.Order) (
-	t proxy.Reservation, decided bool,
-) {
-	lookUp := false
-	for i := range len(in.More) + 1 {
-		one := orderLine(in, i)
-		if i > 0 && len(in.Key) == 0 {
-			one.User = nil
-		}
-		if t, decided = o.decided(d, now, one); decided {
-			if i > 0 && len(in.Key) == 0 {
-				t.Wait = max(t.Wait, askAgain)
-			}
-			return aboutLine(one, in, t), true
-		}
-		lookUp = lookUp || t.LookUp
-	}
-	return proxy.Reservation{LookUp: lookUp}, false
-}
-
 // reserveCart takes the units of all lines, or of none. It gives up when half of the time is over for which the first
 // line is reserved: its resolver may ask for the order then.
 //

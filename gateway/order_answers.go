@@ -13,25 +13,31 @@ import (
 // askAgain is when an order that was not looked up does well to come again.
 const askAgain = time.Second
 
-// Decided implements proxy.Orders.
+// Decided implements proxy.Orders. The first line comes first: it alone may repeat an order without a key. Where another
+// one is sold out such an order was not looked up: its client may have won before.
 func (o *orderLedger) Decided(now int64, in ledger.Order) (proxy.Reservation, bool) {
 	d := o.Reserver()
 	if d == nil {
 		return proxy.Reservation{Reason: reject.StockError}, true
 	}
-	if len(in.More) > 0 {
-		return o.decidedCart(d, now, in)
+	lookUp := false
+	for i := range len(in.More) + 1 {
+		one, mayRepeat := orderLine(in, i), i == 0 || len(in.Key) > 0
+		if !mayRepeat {
+			one.User = nil
+		}
+		out, decided := d.Cached(now, one)
+		if !decided {
+			lookUp = lookUp || out.LookUp
+			continue
+		}
+		t := o.clocks.reservation(one, out)
+		if !mayRepeat {
+			t.Wait = max(t.Wait, askAgain)
+		}
+		return aboutLine(one, in, t), true
 	}
-	return o.decided(d, now, in)
-}
-
-// decided asks memory about one SKU.
-func (o *orderLedger) decided(d *ledger.Reserver, now int64, in ledger.Order) (proxy.Reservation, bool) {
-	out, closed := d.Cached(now, in)
-	if !closed {
-		return proxy.Reservation{LookUp: out.LookUp}, false
-	}
-	return o.clocks.reservation(in, out), true
+	return proxy.Reservation{LookUp: lookUp}, false
 }
 
 // LookUp implements proxy.Orders.
