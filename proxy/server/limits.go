@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"strings"
 	"sync"
 )
@@ -35,9 +34,8 @@ const targetSlack = 32
 type parser struct {
 	limits    Limits
 	firstLine int       // a request line that does not end within so many bytes has too long a target
-	largeSize int       // of a large buffer
-	large     sync.Pool // of *[]byte
-	heads     sync.Pool // of *bufio.Reader
+	large     sync.Pool // of *[]byte, into which any head fits
+	heads     sync.Pool // of *bufio.Reader, which reads any head
 }
 
 // newParser panics on limits under their minimum, which the configuration must have rejected before.
@@ -56,27 +54,9 @@ func newParser(limits Limits) *parser {
 		names[i] = strings.ToLower(name)
 	}
 	limits.Protected = names
-	return &parser{
-		limits:    limits,
-		firstLine: min(limits.Header, limits.Target+targetSlack),
-		largeSize: max(limits.Header, 2*usualHead),
-	}
-}
-
-// largeBuffer is a buffer that any head fits into, to be put back into large.
-func (p *parser) largeBuffer() *[]byte {
-	if b, ok := p.large.Get().(*[]byte); ok {
-		return b
-	}
-	b := make([]byte, p.largeSize)
-	return &b
-}
-
-// headReader reads any head that is in text, and is to be put back into heads.
-func (p *parser) headReader(text *bytes.Reader) *bufio.Reader {
-	if b, ok := p.heads.Get().(*bufio.Reader); ok {
-		b.Reset(text)
-		return b
-	}
-	return bufio.NewReaderSize(text, p.largeSize)
+	p := &parser{limits: limits, firstLine: min(limits.Header, limits.Target+targetSlack)}
+	size := max(limits.Header, 2*usualHead)
+	p.large.New = func() any { b := make([]byte, size); return &b }
+	p.heads.New = func() any { return bufio.NewReaderSize(nil, size) }
+	return p
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -91,7 +92,7 @@ func (r *reader) grow() bool {
 	if r.large != nil {
 		return false
 	}
-	r.large = r.parser.largeBuffer()
+	r.large = r.parser.large.Get().(*[]byte)
 	r.end = copy(*r.large, r.came())
 	r.buf, r.at, r.grown = *r.large, 0, true
 	return true
@@ -158,8 +159,9 @@ func (r *reader) look(q *Request) error {
 // parse has fasthttp read the head that was looked at, and reports whether it ends where the look has found its end.
 func (r *reader) parse(q *Request, h *fasthttp.RequestHeader) bool {
 	r.text.Reset(q.text)
-	buf := r.parser.headReader(&r.text)
+	buf := r.parser.heads.Get().(*bufio.Reader)
 	defer r.parser.heads.Put(buf)
+	buf.Reset(&r.text)
 	h.Reset()
 	h.DisableNormalizing()
 	whole := h.Read(buf) == nil && buf.Buffered() == 0
