@@ -3,10 +3,12 @@ package proxy
 import (
 	"encoding/binary"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"sluice/proxy/reject"
+	"sluice/proxy/route"
 )
 
 const clientAddress = "203.0.113.9"
@@ -76,6 +78,17 @@ func TestBypassList_NoLimitAppliesButTheStock(t *testing.T) {
 		}
 		if got := buy("1001"); got != want[1] {
 			t.Errorf("%s, sold out: %s, want %s", from, got, want[1])
+		}
+	}
+}
+
+func TestBypassList_RowsOfAllLimitsDoNotMeetIt(t *testing.T) {
+	for gate := range tables {
+		for _, row := range tables[gate] {
+			limit := strings.HasPrefix(row.config, "limits.") && row.name != denyList.name || row.name == waitingRoom.name
+			if row.bypass != limit {
+				t.Errorf("%s, %s: bypass %v, want %v", route.Gate(gate), row.name, row.bypass, limit)
+			}
 		}
 	}
 }
