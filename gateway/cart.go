@@ -79,7 +79,7 @@ func (o *orderLedger) reserveCart(d *ledger.Reserver, in ledger.Order) proxy.Res
 		}
 		if !lost {
 			for _, sku := range taken {
-				d.Settle(sku, ledger.Item{Serial: first.Serial}, ledger.Release)
+				d.Settle(sku, first.Serial, ledger.Release)
 			}
 			next.Serial = ""
 			return aboutLine(one, in, next)

@@ -149,7 +149,7 @@ func (o *orderLedger) Settle(in ledger.Order, serial string, f metrics.OrderOutc
 		if f == metrics.OrderConfirmed {
 			op = ledger.Confirm
 		}
-		d.Settle(sku, ledger.Item{Serial: serial}, op)
+		d.Settle(sku, serial, op)
 	}
 }
 

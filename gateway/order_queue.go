@@ -101,7 +101,7 @@ func (q *orderQueue) settled(sku, serial string, op ledger.Op, h ledger.StockVer
 // settle has the reserver tell the store. While there is none, the order is asked about later.
 func (q *orderQueue) settle(sku, serial string, op ledger.Op) {
 	if r := q.Reserver(); r != nil {
-		r.Settle(sku, ledger.Item{Serial: serial}, op)
+		r.Settle(sku, serial, op)
 	}
 }
 

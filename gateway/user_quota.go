@@ -148,7 +148,7 @@ func (o *orderLedger) reserveWithin(d *ledger.Reserver, q *quotas, bounds []sale
 		return t
 	}
 	for k := range len(in.More) + 1 {
-		d.Settle(string(orderLine(in, k).SKU), ledger.Item{Serial: t.Serial}, ledger.Release)
+		d.Settle(string(orderLine(in, k).SKU), t.Serial, ledger.Release)
 	}
 	return proxy.Reservation{Reason: reason, Wait: askAgain}
 }

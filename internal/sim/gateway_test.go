@@ -113,13 +113,13 @@ func (g *gateway) buy(b buying) {
 	}
 	switch {
 	case b.lost && has("a hold is released when time is out"):
-		g.reserver.Settle(sku, ledger.Item{Serial: out.Serial}, ledger.Release)
+		g.reserver.Settle(sku, out.Serial, ledger.Release)
 	case b.lost || b.after > b.answer:
 		g.reserver.Unknown(sku, out.Serial)
 	case b.makes:
-		g.reserver.Settle(sku, ledger.Item{Serial: out.Serial}, ledger.Confirm)
+		g.reserver.Settle(sku, out.Serial, ledger.Confirm)
 	default:
-		g.reserver.Settle(sku, ledger.Item{Serial: out.Serial}, ledger.Release)
+		g.reserver.Settle(sku, out.Serial, ledger.Release)
 	}
 	g.w.repeat(out.Serial, b)
 }
@@ -142,7 +142,7 @@ func (w *world) repeat(serial string, b buying) {
 		return
 	}
 	w.tell("the shop says again what became of %s: %s", serial, op)
-	g.reserver.Settle(sku, ledger.Item{Serial: serial}, op)
+	g.reserver.Settle(sku, serial, op)
 }
 
 // stop ends an instance: in good order, or as if it was killed, when its connections are cut.

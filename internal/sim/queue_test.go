@@ -27,7 +27,7 @@ func (g *gateway) openQueue() {
 		MaxInFlight: 2, Attempts: attempts, Timeout: timeout, Grace: grace,
 		Keep: keep * time.Millisecond, Settled: g.reserver.Delivered,
 		Settle: func(sku, serial string, op ledger.Op) {
-			g.reserver.Settle(sku, ledger.Item{Serial: serial}, op)
+			g.reserver.Settle(sku, serial, op)
 		},
 		Log: g.w.log,
 	})

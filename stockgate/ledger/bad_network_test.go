@@ -214,11 +214,11 @@ func TestReserver_KeepsItsPromisesBehindABadNetwork(t *testing.T) {
 				case out.Code == Held && has:
 					t.Errorf("seed %d: %v is held twice", seed, of)
 				case out.Code == Held && i%6 == 1:
-					go d.Settle(string(ask.SKU), Item{Serial: out.Serial}, Release)
+					go d.Settle(string(ask.SKU), out.Serial, Release)
 				case out.Code == Held:
 					won[of] = time.Now()
 					if i%3 > 0 {
-						go d.Settle(string(ask.SKU), Item{Serial: out.Serial}, Confirm)
+						go d.Settle(string(ask.SKU), out.Serial, Confirm)
 					}
 				case long && (out.Code == Released || out.Code == UnknownSKU ||
 					out.Code == SoldOut && !out.Unverified):

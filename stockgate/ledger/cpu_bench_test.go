@@ -29,7 +29,7 @@ func BenchmarkRedisCPU(b *testing.B) {
 			if how == "batched" {
 				buy = func(n string) {
 					if out := d.buy(n, n); out.Code == Held {
-						d.Settle(testSKU, Item{Serial: out.Serial}, Confirm)
+						d.Settle(testSKU, out.Serial, Confirm)
 					} else {
 						b.Errorf("order: %v", out)
 					}

@@ -40,7 +40,7 @@ func TestFaults_AnswerToAnEarlierCallEndsNone(t *testing.T) {
 			}
 			return nil
 		})
-		d.Settle(testSKU, Item{Serial: "a"}, Confirm)
+		d.Settle(testSKU, "a", Confirm)
 		time.Sleep(100 * time.Millisecond) // of synctest
 		d.buy("b", "b")
 		time.Sleep(2 * time.Second) // of synctest
@@ -109,7 +109,7 @@ func TestFaults_OrdersAndSettlementsHaveTheirOwn(t *testing.T) {
 				}
 				broken.Store(true)
 				for i := range 40 {
-					d.Settle(testSKU, Item{Serial: strconv.Itoa(i)}, Confirm)
+					d.Settle(testSKU, strconv.Itoa(i), Confirm)
 					d.buy("late"+strconv.Itoa(i), "late"+strconv.Itoa(i))
 					time.Sleep(50 * time.Millisecond) // of synctest
 				}
@@ -132,7 +132,7 @@ func TestFaults_OnlyAnOpenLedgerEndsThem(t *testing.T) {
 	at(t, func(t *testing.T) {
 		d, s, said := withOrder(t)
 		s.set(func(string, bool) error { return errNetwork })
-		d.Settle(testSKU, Item{Serial: "a"}, Confirm)
+		d.Settle(testSKU, "a", Confirm)
 		d.buy("b", "b")
 		time.Sleep(time.Second) // of synctest
 		s.set(nil)
@@ -176,7 +176,7 @@ func TestFaults_SettlementsOfALedgerThatIsGoneAreOneLine(t *testing.T) {
 		delete(s.skus, testSKU)
 		s.mu.Unlock()
 		for i := range 30 {
-			d.Settle(testSKU, Item{Serial: strconv.Itoa(i)}, Confirm)
+			d.Settle(testSKU, strconv.Itoa(i), Confirm)
 			time.Sleep(50 * time.Millisecond) // of synctest
 		}
 		testkit.Want(t, "lines", strings.Count(said.String(), "\n"), 1)
@@ -184,7 +184,7 @@ func TestFaults_SettlementsOfALedgerThatIsGoneAreOneLine(t *testing.T) {
 		s.mu.Lock()
 		s.skus[testSKU] = gone
 		s.mu.Unlock()
-		d.Settle(testSKU, Item{Serial: "39"}, Confirm)
+		d.Settle(testSKU, "39", Confirm)
 		time.Sleep(time.Second) // of synctest
 		testkit.Want(t, "the end", said.Count("settles orders again"), 1)
 	})

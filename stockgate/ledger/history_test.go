@@ -267,7 +267,7 @@ func shopper(desks []*Reserver, sku string, n *rand.Rand) {
 		Order{SKU: []byte(sku), User: []byte(user), Key: []byte("of-" + user[5:]), Quantity: 1},
 	)
 	if out.Code == Held {
-		desks[n.IntN(len(desks))].Settle(sku, Item{Serial: out.Serial}, []Op{Confirm, Release, Refund}[n.IntN(3)])
+		desks[n.IntN(len(desks))].Settle(sku, out.Serial, []Op{Confirm, Release, Refund}[n.IntN(3)])
 	}
 }
 

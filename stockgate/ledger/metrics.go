@@ -17,10 +17,7 @@ var (
 		Refunded:   "refunded_before",
 		Overloaded: "overloaded", Unsure: "unsure", Undecided: "undecided",
 	}
-	settleEvents = map[Op]string{
-		Confirm: "confirmed", Release: "released", Refund: "refunded",
-		Adopt: "adopted",
-	}
+	settleEvents = map[Op]string{Confirm: "confirmed", Release: "released", Refund: "refunded"}
 )
 
 // What a call to the store is for.

@@ -144,7 +144,7 @@ func TestSettle_IsDoneOnceWhereverTheReplyIsLost(t *testing.T) {
 			d := opened(t, testOptions(), through(t, m, server, 600*time.Millisecond), nil)
 			before := stockIn(t, direct)
 			m.dooms("confirm", fate, 2)
-			d.Settle(testSKU, Item{Serial: "a"}, Confirm)
+			d.Settle(testSKU, "a", Confirm)
 			testkit.Eventually(
 				t,
 				"confirmed, and known so",

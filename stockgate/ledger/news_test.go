@@ -145,10 +145,10 @@ func TestNotifications_ReleasedUnitIsBuyableAtTheOtherInstance(t *testing.T) {
 	here, there := across(t, s, time.Hour)
 	// time opens nothing
 	testkit.Eventually(t, "two listen", func() bool { return subscribers(s) == 2 })
-	here.Settle(testSKU, Item{Serial: "won"}, Confirm)
+	here.Settle(testSKU, "won", Confirm)
 	testkit.Eventually(t, "it is confirmed", func() bool { return stockIn(t, here.store).Held == 0 })
 	wants(t, "before", there.buy("loser", ""), SoldOut)
-	here.Settle(testSKU, Item{Serial: "won"}, Refund)
+	here.Settle(testSKU, "won", Refund)
 	bought(t, there)
 }
 
@@ -186,7 +186,7 @@ func TestNotifications_WithoutTheChannelTheCacheExpires(t *testing.T) {
 	s := restricted(t)
 	here, there := across(t, s, 50*time.Millisecond, "shy", "secret")
 	wants(t, "before", there.buy("loser", ""), Undecided)
-	here.Settle(testSKU, Item{Serial: "won"}, Release)
+	here.Settle(testSKU, "won", Release)
 	bought(t, there)
 	testkit.Want(t, "listeners", subscribers(s), 0)
 }

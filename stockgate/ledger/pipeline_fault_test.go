@@ -54,7 +54,7 @@ func (c *throng) buy(sku string, key string, n *rand.Rand) {
 		case Held:
 			op := []Op{Confirm, Confirm, Release}[n.IntN(3)]
 			c.hear(sku, key, op)
-			c.desks[n.IntN(len(c.desks))].Settle(sku, Item{Serial: key}, op)
+			c.desks[n.IntN(len(c.desks))].Settle(sku, key, op)
 			return
 		case Unsure, Overloaded:
 			continue

@@ -176,7 +176,7 @@ func (r *resolver) settleResolved(u *question, op Op, result resolution) resolut
 	default:
 		return askFailed // there is no room now
 	}
-	if !r.settlements.addSettlement(u.queue, settlement{item: Item{Serial: u.serial}, op: op}) {
+	if !r.settlements.addSettlement(u.queue, settlement{u.serial, op}) {
 		<-r.settlements.capacity
 		return askFailed
 	}

@@ -198,7 +198,7 @@ func TestResolver_WithoutASourceOverdueReservationsStayAndAreCounted(t *testing.
 				t.Fatalf("stock %+v, %d unknown", s.stock(testSKU), unknowns(d))
 			}
 		}
-		d.Settle(testSKU, Item{Serial: "k"}, Confirm) // by hand
+		d.Settle(testSKU, "k", Confirm) // by hand
 		synctest.Wait()
 		if s.stock(testSKU).Sold != 1 || unknowns(d) != 0 {
 			t.Errorf("stock %+v, %d unknown", s.stock(testSKU), unknowns(d))

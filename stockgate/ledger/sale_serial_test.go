@@ -26,7 +26,7 @@ func sells(t *testing.T, d *Reserver, user string) string {
 	t.Helper()
 	out := buys(t, d, user, "")
 	wants(t, "order", out, Held)
-	d.Settle(testSKU, Item{Serial: out.Serial}, Confirm)
+	d.Settle(testSKU, out.Serial, Confirm)
 	testkit.Eventually(t, "confirmed", func() bool {
 		rec, ok, err := d.store.Find(t.Context(), testSKU, out.Serial)
 		return err == nil && ok && rec.Status == StatusSold
@@ -84,7 +84,7 @@ func TestSale_ReturningUserGetsASerialOfItsOwnInEachSale(t *testing.T) {
 		late := open()
 		wants(t, "with a key", late.buy("bob", "k"), Held)
 		for _, serial := range []string{"k", out.Serial} {
-			late.Settle(testSKU, Item{Serial: serial}, Confirm)
+			late.Settle(testSKU, serial, Confirm)
 		}
 		testkit.Eventually(t, "both are sold", func() bool { return stockIn(t, operator).Sold == 2 })
 	}
@@ -102,7 +102,7 @@ func TestSale_InstanceThatIsBehindTakesNoUnitUnderAnEarlierSerial(t *testing.T) 
 	// asks has the instance learn what the ledger is, and leaves nothing.
 	asks := func(t *testing.T, s *scene, key string) {
 		wants(t, "another user", buys(t, s.d, "bob", key), Held)
-		s.d.Settle(testSKU, Item{Serial: key}, Release)
+		s.d.Settle(testSKU, key, Release)
 		testkit.Eventually(t, "given back", func() bool { return stockIn(t, s.operator).Held == 0 })
 	}
 	for name, begin := range map[string]func(t *testing.T, s *scene){

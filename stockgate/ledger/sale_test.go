@@ -97,7 +97,7 @@ func TestSale_WinnerIsFoundByAnInstanceThatMissedTheNextSale(t *testing.T) {
 		sellsOut := func(d *Reserver, user string) Outcome {
 			out := d.buy(user, "")
 			wants(t, user, out, Held)
-			d.Settle(testSKU, Item{Serial: out.Serial}, Confirm)
+			d.Settle(testSKU, out.Serial, Confirm)
 			synctest.Wait()
 			return out
 		}

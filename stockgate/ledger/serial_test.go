@@ -53,7 +53,7 @@ func TestSerial_UserWithoutKeysHasOneUndecidedOrderAndThenTheNext(t *testing.T) 
 			return out
 		}
 		settle := func(serial string, op Op) {
-			reservers[0].Settle(testSKU, Item{Serial: serial}, op)
+			reservers[0].Settle(testSKU, serial, op)
 			synctest.Wait()
 		}
 		first := reservers[0].buy("7", "")
@@ -84,7 +84,7 @@ func TestSerial_BuyerWithoutKeysHearsOfTheSaleWhenAllIsGone(t *testing.T) {
 		d := opened(t, o, s, nil)
 		won := d.buy("7", "")
 		wants(t, "first", won, Held)
-		d.Settle(testSKU, Item{Serial: won.Serial}, Confirm)
+		d.Settle(testSKU, won.Serial, Confirm)
 		synctest.Wait()
 		wants(t, "the last unit", d.buy("8", ""), Held)
 		fresh := opened(t, o, s, nil) // has an empty cache
@@ -105,7 +105,7 @@ func TestSerial_AnotherQuantityIsNoOtherOrderWithoutAKey(t *testing.T) {
 		first := d.buy("7", "")
 		wants(t, "one", first, Held)
 		wants(t, "two meanwhile", d.Reserve(0, two), ReplayHeld)
-		d.Settle(testSKU, Item{Serial: first.Serial}, Confirm)
+		d.Settle(testSKU, first.Serial, Confirm)
 		synctest.Wait()
 		wants(t, "two more", d.Reserve(0, two), Held)
 	})
@@ -119,7 +119,7 @@ func TestSerial_UserWithoutKeysHasNoMoreThanPerUserEvenWhereTheLedgerAllowsMore(
 		for range 2 {
 			out := d.buy("7", "")
 			wants(t, "order", out, Held)
-			d.Settle(testSKU, Item{Serial: out.Serial}, Confirm)
+			d.Settle(testSKU, out.Serial, Confirm)
 			synctest.Wait()
 		}
 		wants(t, "one more", d.buy("7", ""), ReplaySold)
@@ -135,7 +135,7 @@ func TestReserver_RefundOfAnEarlierGenerationLetsItsBuyerBuyAgain(t *testing.T) 
 		o.PerUser = 2
 		reservers := []*Reserver{opened(t, o, s, nil), opened(t, o, s, nil)}
 		settle := func(d *Reserver, serial string, op Op) {
-			d.Settle(testSKU, Item{Serial: serial}, op)
+			d.Settle(testSKU, serial, op)
 			synctest.Wait()
 		}
 		var serials []string
@@ -180,7 +180,7 @@ func TestSerial_UserWhoseOrdersCameToNothingBuysOnceTheShopIsUp(t *testing.T) {
 		}
 		settle := func(d *Reserver, serial string, op Op, want Status) {
 			t.Helper()
-			d.Settle(testSKU, Item{Serial: serial}, op)
+			d.Settle(testSKU, serial, op)
 			testkit.Eventually(t, serial+" is settled", func() bool {
 				rec, ok, err := s.Find(t.Context(), testSKU, serial)
 				return err == nil && ok && rec.Status == want
@@ -230,12 +230,12 @@ func TestSerial_BuyerHearsOfTheSaleBehindManyOrdersThatCameToNothing(t *testing.
 		d := opened(t, o, s, nil)
 		won := d.buy("7", "")
 		wants(t, "first", won, Held)
-		d.Settle(testSKU, Item{Serial: won.Serial}, Confirm)
+		d.Settle(testSKU, won.Serial, Confirm)
 		for range maxGenerations + 10 {
 			synctest.Wait()
 			out := d.buy("7", "")
 			wants(t, "attempt", out, Held)
-			d.Settle(testSKU, Item{Serial: out.Serial}, Release)
+			d.Settle(testSKU, out.Serial, Release)
 		}
 		synctest.Wait()
 		wants(t, "the last unit", d.buy("8", ""), Held)
@@ -260,7 +260,7 @@ func TestSerial_WithoutALimitEachRequestWithoutAKeyIsAnOrderOfItsOwn(t *testing.
 			wants(t, fmt.Sprint(i), out, Held)
 			seen[out.Serial] = true
 			if i%2 == 0 {
-				d.Settle(testSKU, Item{Serial: out.Serial}, Confirm)
+				d.Settle(testSKU, out.Serial, Confirm)
 			}
 		}
 		testkit.Want(t, "serials", len(seen), maxGenerations+1)
@@ -336,7 +336,7 @@ func ExampleReserver() {
 	out := reserver.Reserve(0, order)
 	fmt.Println("forward:", out.Code == Held)
 	fmt.Println("forward again:", reserver.Reserve(0, order).Code == Held)
-	reserver.Settle("1001", Item{Serial: out.Serial}, Confirm) // the shop took it
+	reserver.Settle("1001", out.Serial, Confirm) // the shop took it
 	reserver.Close(context.Background())
 	// Output:
 	// forward: true

@@ -18,8 +18,8 @@ type settler struct {
 
 // settlement is what the ledger still has to be told of one order.
 type settlement struct {
-	item Item
-	op   Op
+	serial string
+	op     Op
 }
 
 const (
@@ -34,13 +34,13 @@ const (
 )
 
 // Settle tells the ledger what became of an order, now or as soon as it can be told: it is repeated until the store has
-// it, in the order of the calls for one serial. User and Quantity are needed for Adopt alone.
+// it, in the order of the calls for one serial.
 //
 // It returns at once while there is room for the settlement. It waits for room for at most SettleWait. What finds none,
 // what the store did not have when Close gave up, and what comes after Close is written to the log with its serial and
 // op, at error level: a reservation stays then, and the resolver finds it.
-func (r *settler) Settle(sku string, it Item, op Op) {
-	s := settlement{item: it, op: op}
+func (r *settler) Settle(sku, serial string, op Op) {
+	s := settlement{serial, op}
 	if !r.acquireCapacity() {
 		r.dropToLog(sku, s, "too many settlements wait")
 		return
@@ -153,11 +153,11 @@ func (r *settler) nextSettlements(q *skuQueue) *settleBatch {
 	b := &settleBatch{op: q.pending[0].op}
 	passed, left, n := make(map[string]bool), q.pending[:0], min(len(q.pending), 4*r.o.MaxBatch)
 	for _, s := range q.pending[:n] {
-		if s.op != b.op || passed[s.item.Serial] || len(b.items) == r.o.MaxBatch {
-			passed[s.item.Serial] = true
+		if s.op != b.op || passed[s.serial] || len(b.items) == r.o.MaxBatch {
+			passed[s.serial] = true
 			left = append(left, s)
 		} else {
-			b.items = append(b.items, s.item)
+			b.items = append(b.items, Item{Serial: s.serial})
 		}
 	}
 	left = append(left, q.pending[n:]...)
@@ -207,7 +207,7 @@ func (r *settler) call(q *skuQueue, b *settleBatch) (StockVersion, error) {
 // noteResults remembers the results of b, and returns how much is pending yet.
 func (r *settler) noteResults(q *skuQueue, b *settleBatch, hint StockVersion) (left int) {
 	for i, it := range b.items {
-		r.noteResult(q, b.op, it, b.done[i])
+		r.noteResult(q, b.op, it.Serial, b.done[i])
 	}
 	q.mu.Lock()
 	for _, it := range b.items {
@@ -223,26 +223,23 @@ func (r *settler) noteResults(q *skuQueue, b *settleBatch, hint StockVersion) (l
 }
 
 // noteResult counts what one settlement came to, and logs what an operator must look at.
-func (r *settler) noteResult(q *skuQueue, op Op, it Item, done Done) {
+func (r *settler) noteResult(q *skuQueue, op Op, serial string, done Done) {
 	switch done {
 	case Changed:
 		r.countSettled(q, op)
 		fallthrough
 	case Already:
-		r.noteSettled(q, it.Serial, op)
+		r.noteSettled(q, serial, op)
 		return
-	case Oversold:
-		r.countSettled(q, op)
-		r.noteSettled(q, it.Serial, op)
 	case NoLedger: // finish has logged it, for all of them at once
 		return
 	case WasRefunded:
 		r.o.Log.Warn("an order that was given back is confirmed; if the upstream has it still, it must cancel it", "sku",
-			q.sku, "serial", it.Serial)
+			q.sku, "serial", serial)
 		return
 	}
 	r.contradictions.WithLabelValues(r.label(q.sku)).Inc()
-	r.o.Log.Error("reservation does not agree with the upstream", "sku", q.sku, "serial", it.Serial, "op", string(op),
+	r.o.Log.Error("reservation does not agree with the upstream", "sku", q.sku, "serial", serial, "op", string(op),
 		"found", contradiction(done))
 }
 
@@ -255,8 +252,6 @@ func contradiction(done Done) string {
 		return "sold: use refund"
 	case NotFound:
 		return "no such reservation"
-	case Oversold:
-		return "more is sold than there is"
 	}
 	return "unknown"
 }
@@ -267,7 +262,7 @@ func (r *settler) giveUp(q *skuQueue, b *settleBatch) {
 	defer q.mu.Unlock()
 	var all []settlement
 	for _, it := range b.items {
-		all = append(all, settlement{it, b.op})
+		all = append(all, settlement{it.Serial, b.op})
 	}
 	for _, s := range append(all, q.pending...) {
 		<-r.capacity
@@ -279,5 +274,5 @@ func (r *settler) giveUp(q *skuQueue, b *settleBatch) {
 // dropToLog writes a settlement to the log, so that it can be done by hand.
 func (r *settler) dropToLog(sku string, s settlement, why string) {
 	r.dropped.Inc()
-	r.o.Log.Error("settlement was not kept", "sku", sku, "serial", s.item.Serial, "op", string(s.op), "why", why)
+	r.o.Log.Error("settlement was not kept", "sku", sku, "serial", s.serial, "op", string(s.op), "why", why)
 }

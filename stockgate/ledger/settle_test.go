@@ -39,7 +39,7 @@ func TestSettle_SettlementsShareCallsOfTheirKind(t *testing.T) {
 			if i%2 == 1 {
 				op = Release
 			}
-			d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, op)
+			d.Settle(testSKU, fmt.Sprint(i), op)
 		}
 		time.Sleep(time.Second)
 		if st := s.stock(testSKU); st.Sold != 300 || st.Held != 0 || s.count("finish") > 12 {
@@ -52,7 +52,7 @@ func TestSettle_SettlementIsRepeatedUntilTheStoreHasIt(t *testing.T) {
 	at(t, func(t *testing.T) {
 		d, s := holding(t, testOptions(), 1)
 		s.set(losing(1, 0, "finish"))
-		d.Settle(testSKU, Item{Serial: "0"}, Confirm)
+		d.Settle(testSKU, "0", Confirm)
 		time.Sleep(time.Hour)
 		if s.stock(testSKU).Sold != 0 || valueOf(d.retries) < 1000 {
 			t.Fatalf("%d retries", valueOf(d.retries))
@@ -71,11 +71,11 @@ func TestSettle_SettlementsOfOneSerialKeepTheirOrder(t *testing.T) {
 		s.set(losing(3, 4, "finish"))
 		for i := range 50 {
 			if i%3 == 0 {
-				d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, Release)
+				d.Settle(testSKU, fmt.Sprint(i), Release)
 				continue
 			}
-			d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, Confirm)
-			d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, Refund)
+			d.Settle(testSKU, fmt.Sprint(i), Confirm)
+			d.Settle(testSKU, fmt.Sprint(i), Refund)
 		}
 		time.Sleep(time.Minute)
 		if st := s.stock(testSKU); st.Free != 50 || len(d.capacity) != 0 {
@@ -97,7 +97,7 @@ func TestSettle_SettlementThatFindsNoRoomIsWrittenToTheLog(t *testing.T) {
 		d, s := holding(t, o, 3)
 		s.set(losing(1, 0, "finish"))
 		for i := range 3 {
-			d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, Confirm)
+			d.Settle(testSKU, fmt.Sprint(i), Confirm)
 		}
 		if log.Count("serial=2 op=confirm") != 1 || log.Count("serial=") != 1 || valueOf(d.dropped) != 1 {
 			t.Errorf("log %s", log.String())
@@ -115,7 +115,7 @@ func TestSettle_CloseSettlesWhatIsOwed(t *testing.T) {
 		d, s := holding(t, testOptions(), 300)
 		s.set(losing(2, 0, "finish"))
 		for i := range 300 {
-			d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, Confirm)
+			d.Settle(testSKU, fmt.Sprint(i), Confirm)
 		}
 		d.Close(context.Background())
 		if s.stock(testSKU).Sold != 300 || valueOf(d.dropped) != 0 {
@@ -131,12 +131,12 @@ func TestSettle_CloseWritesToTheLogWhatTheStoreDoesNotTake(t *testing.T) {
 		d, s := holding(t, o, 3)
 		s.set(losing(1, 0, "finish"))
 		for i := range 3 {
-			d.Settle(testSKU, Item{Serial: fmt.Sprint(i)}, Release)
+			d.Settle(testSKU, fmt.Sprint(i), Release)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		d.Close(ctx)
-		d.Settle(testSKU, Item{Serial: "late"}, Confirm)
+		d.Settle(testSKU, "late", Confirm)
 		for _, line := range []string{"serial=0 op=release", "serial=1 op=release", "serial=2 op=release",
 			"serial=late op=confirm"} {
 			if log.Count(line) != 1 {
@@ -154,16 +154,12 @@ func TestSettle_ContradictionsAreSaidAloud(t *testing.T) {
 		o := testOptions()
 		log := logged(&o)
 		d, _ := holding(t, o, 2)
-		d.Settle(testSKU, Item{Serial: "0"}, Release)
-		d.Settle(
-			testSKU,
-			Item{Serial: "0"},
-			Confirm,
-		) // the shop has an order for a unit that was given back
-		d.Settle(testSKU, Item{Serial: "1"}, Confirm)
-		d.Settle(testSKU, Item{Serial: "1"}, Release)
-		d.Settle(testSKU, Item{Serial: "2"}, Confirm)
-		d.Settle("1002", Item{Serial: "3"}, Confirm)
+		d.Settle(testSKU, "0", Release)
+		d.Settle(testSKU, "0", Confirm) // the shop has an order for a unit that was given back
+		d.Settle(testSKU, "1", Confirm)
+		d.Settle(testSKU, "1", Release)
+		d.Settle(testSKU, "2", Confirm)
+		d.Settle("1002", "3", Confirm)
 		synctest.Wait()
 		for _, line := range []string{"the upstream must cancel the order", "use refund", "no such reservation",
 			"its ledger is gone"} {
@@ -203,7 +199,7 @@ func TestSettle_MoreSettleAtOnceWhileMuchIsOwed(t *testing.T) {
 		for _, c := range []struct{ owed, most int }{{4, 4}, {500, maxSettling}} {
 			most.Store(0)
 			for i := range c.owed {
-				d.Settle(fmt.Sprint(i), Item{Serial: "a"}, Release)
+				d.Settle(fmt.Sprint(i), "a", Release)
 			}
 			testkit.Eventually(t, "all is settled", func() bool { return len(d.capacity) == 0 })
 			if got := int(most.Load()); got != c.most {
@@ -223,7 +219,7 @@ func TestSettle_LateConfirmationOfARefundedOrderIsNoContradiction(t *testing.T) 
 		d := opened(t, o, other, nil)
 		wants(t, "the order", d.buy("ann", "k"), Held)
 		testkit.Want(t, "the shop cancels it", finishOne(t, other, Refund, "k"), Changed)
-		d.Settle(testSKU, Item{Serial: "k"}, Confirm)
+		d.Settle(testSKU, "k", Confirm)
 		testkit.Eventually(t, "the ledger was told", func() bool { return len(d.capacity) == 0 })
 		testkit.Want(t, "free", stockIn(t, other).Free, 5)
 		if text := log.String(); strings.Contains(text, "does not agree") {

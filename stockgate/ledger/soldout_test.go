@@ -18,7 +18,7 @@ func soldOut(t testing.TB, o Options) (*Reserver, *fakeStore) {
 	if out := r.buy("winner", "won"); out.Code != Held {
 		t.Fatal(out)
 	}
-	r.Settle(testSKU, Item{Serial: "won"}, Confirm)
+	r.Settle(testSKU, "won", Confirm)
 	testkit.Eventually(t, "sold", func() bool {
 		h, _ := r.Status(0, []byte(testSKU))
 		return len(r.capacity) == 0 && h.Held == 0
@@ -75,7 +75,7 @@ func TestSoldOutCache_UnitThatComesBackCanBeBought(t *testing.T) {
 		r, s := soldOut(t, testOptions())
 		other := opened(t, testOptions(), s, nil)
 		wants(t, "before", other.buyUnnamed(), SoldOut)
-		r.Settle(testSKU, Item{Serial: "won"}, Refund)
+		r.Settle(testSKU, "won", Refund)
 		synctest.Wait()
 		wants(t, "elsewhere", other.buyUnnamed(), SoldOut)
 		other.Learn(testSKU, s.stock(testSKU).StockVersion)
@@ -119,10 +119,10 @@ func TestReserver_UndecidedUnitsAreNotSoldOut(t *testing.T) {
 			wants(t, what+", with a key", r.buy("", "c"), Undecided)
 			wants(t, what+", more than there are", r.Reserve(r.o.Now(), three), SoldOut)
 		}
-		r.Settle(testSKU, Item{Serial: "a"}, Confirm)
+		r.Settle(testSKU, "a", Confirm)
 		synctest.Wait()
 		wants(t, "one is undecided", r.buyUnnamed(), Undecided)
-		r.Settle(testSKU, Item{Serial: "b"}, Confirm)
+		r.Settle(testSKU, "b", Confirm)
 		synctest.Wait()
 		wants(t, "none is undecided", r.buyUnnamed(), SoldOut)
 		time.Sleep(time.Second + 1)
@@ -168,7 +168,7 @@ func TestReserver_WinnerIsFoundThroughAnyInstance(t *testing.T) {
 			wants(t, what+", other content", r.buy("thief", "won"), OtherOrder)
 			wants(t, what+", another key", r.buy("loser", "lost"), SoldOut)
 		}
-		r.Settle(testSKU, Item{Serial: "won"}, Refund)
+		r.Settle(testSKU, "won", Refund)
 		time.Sleep(time.Second + 1)
 		wants(t, "refunded", other.buy("winner", "won"), Released) // as the fake keeps it
 	})
@@ -201,7 +201,7 @@ func TestReserver_WinnerWithoutKeyIsNeverSoldOut(t *testing.T) {
 		won := r.buy("winner", "")
 		wants(t, "winner", won, Held)
 		wants(t, "again", r.buy("winner", ""), ReplayHeld)
-		r.Settle(testSKU, Item{Serial: won.Serial}, Confirm)
+		r.Settle(testSKU, won.Serial, Confirm)
 		synctest.Wait()
 		wants(t, "loser", r.buy("loser", ""), SoldOut)
 		wants(t, "loser", other.buy("loser", ""), SoldOut)
