@@ -54,7 +54,7 @@ func archived(t *testing.T, server *redistest.Server, texts map[string]string, s
 	note(r.SetTotal(ctx, sku, 5, 0))
 	note(r.SetState(ctx, sku, Frozen))
 	for serial, epoch := range map[string]int64{"a": before.Epoch, "c": now.Epoch} {
-		note(r.recover(ctx, sku, []any{1, 2, 0, 0, 0, 1, serial, "u", 1, "C", 0, epoch, epoch, 1}))
+		note(r.recover(ctx, sku, nil, []any{1, 2, 0, 0, 0, 1, serial, "u", 1, "C", 0, epoch, epoch, 1}))
 	}
 	look()
 	errs = append(errs, differ("sold by what was told", now.Sold, 1))

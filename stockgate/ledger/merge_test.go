@@ -50,7 +50,7 @@ func merges(t *testing.T, server *redistest.Server, r *Store, sku string, there,
 	if told.Adopted {
 		word = "A"
 	}
-	s := testkit.Must[Result](t)(r.recover(t.Context(), sku, []any{1, 9, 0, 0, 0, 1, "s", "ann", "1", word, 9,
+	s := testkit.Must[Result](t)(r.recover(t.Context(), sku, nil, []any{1, 9, 0, 0, 0, 1, "s", "ann", "1", word, 9,
 		int64(MaxNumber), told.Epoch, told.Ver}))
 	return s.Stock, client.HGet(t.Context(), key[1], "s").Val()
 }

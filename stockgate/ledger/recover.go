@@ -6,13 +6,9 @@ import (
 	"time"
 )
 
-// recover runs recover.lua.
-func (r *Store) recover(ctx context.Context, sku string, args []any) (Result, error) {
-	return r.recoverAs(ctx, sku, nil, args)
-}
-
-// recoverAs runs it for the settlers of a home, or for this instance.
-func (r *Store) recoverAs(ctx context.Context, sku string, as *homeClaim, args []any) (s Result, err error) {
+// recover runs recover.lua, with all its arguments but the first one, for the settlers of a home; nil = for this
+// instance.
+func (r *Store) recover(ctx context.Context, sku string, as *homeClaim, args []any) (s Result, err error) {
 	reply, err := r.call(ctx, &scriptCall{script: "recover", sku: sku, as: as, args: append([]any{r.events}, args...)})
 	if err == nil && reply == nil {
 		err = ErrUnknownSKU
@@ -21,20 +17,6 @@ func (r *Store) recoverAs(ctx context.Context, sku string, as *homeClaim, args [
 		return s, err
 	}
 	return resultOf(reply)
-}
-
-// PutBack writes orders again that a database knows and the ledger has lost, by the rule of Merge: what the
-// ledger has as final stays so. Refunded ones are remembered until keep, Unix ms.
-func (r *Store) PutBack(ctx context.Context, sku string, now, keep int64, orders []Known) (err error) {
-	defer describe(&err, "put back orders of", sku)
-	if len(orders) == 0 {
-		return nil
-	}
-	stock, _, err := r.ReadStock(ctx, sku)
-	if err != nil {
-		return err
-	}
-	return r.Recovery.PutBack(ctx, sku, now, keep, max(stock.Epoch, stock.Sale), orders)
 }
 
 // CloseLost closes the SKU, whose ledger has lost a version that this instance has heard of, as a call does that has
@@ -94,7 +76,7 @@ func (r *Store) recoverHome(ctx context.Context, sku string, as *homeClaim, phas
 	if err := CheckSKU(sku); err != nil {
 		return s, err
 	}
-	return r.recoverAs(ctx, sku, as, []any{time.Now().UnixMilli(), 0, phase, epoch, r.Settle.Milliseconds(), 0})
+	return r.recover(ctx, sku, as, []any{time.Now().UnixMilli(), 0, phase, epoch, r.Settle.Milliseconds(), 0})
 }
 
 // resultOf reads the reply of recover.lua.

@@ -6,21 +6,10 @@ import (
 	"time"
 )
 
+// A Store tells ledgers that may have lost their last changes what this instance knows of them.
+
 // defaultSettle is how long a frozen ledger stays so at least: an instance whose every mark was lost calls meanwhile.
 const defaultSettle = 3 * time.Second
-
-// Recovery tells ledgers that may have lost their last changes what this instance knows of them. It is safe for
-// concurrent use.
-type Recovery struct {
-	ReadOnly bool          // this instance takes part in nothing, and tells nothing
-	Settle   time.Duration // how long a frozen ledger stays so at least; defaultSettle
-
-	// Call runs the script that takes in what is told, with all its arguments but the first one.
-	Call func(ctx context.Context, sku string, args []any) (Result, error)
-
-	Seen *Seen
-	Log  *OperationLog
-}
 
 // progress is how far this instance has told a ledger what it knows, since its epoch rose.
 type progress struct {
@@ -62,8 +51,8 @@ func (s *Result) ByHand() bool {
 const byOperator = "operator"
 
 // Pending returns the SKUs whose epoch has risen since this instance told what it knows.
-func (r *Recovery) Pending() (skus []string) {
-	if r.ReadOnly {
+func (r *Store) Pending() (skus []string) {
+	if r.instance == "" {
 		return nil
 	}
 	r.Seen.mu.RLock()
@@ -77,10 +66,10 @@ func (r *Recovery) Pending() (skus []string) {
 }
 
 // NoteUnknown notes that the outcome of an order is unknown.
-func (r *Recovery) NoteUnknown(sku, serial string) { r.Log.NoteUnknown(sku, serial) }
+func (r *Store) NoteUnknown(sku, serial string) { r.Log.NoteUnknown(sku, serial) }
 
 // Corrects notes what the ledger of sku says of what was intended.
-func (r *Recovery) Corrects(sku string, a Answer, op Op, items []Item, done []Done) {
+func (r *Store) Corrects(sku string, a Answer, op Op, items []Item, done []Done) {
 	t := r.Seen.Find(sku)
 	r.Log.Corrects(sku, a, t != nil && t.told().due, op, items, done)
 }
@@ -88,19 +77,19 @@ func (r *Recovery) Corrects(sku string, a Answer, op Op, items []Item, done []Do
 // Recover tells the ledger of sku what this instance knows of its orders: first those that it took itself, then, when
 // all others have done so too, what it has done to theirs. It is to be called again until the story is over. keep is
 // until when tombstones are kept, in Unix ms.
-func (r *Recovery) Recover(ctx context.Context, sku string, now, keep int64) (s Result, err error) {
+func (r *Store) Recover(ctx context.Context, sku string, now, keep int64) (s Result, err error) {
 	return r.report(ctx, sku, now, keep, false)
 }
 
 // Look finds out how a frozen ledger stands of which this instance knows nothing.
-func (r *Recovery) Look(ctx context.Context, sku string, now int64) (Result, error) {
+func (r *Store) Look(ctx context.Context, sku string, now int64) (Result, error) {
 	return r.tell(ctx, sku, now, now, progress{}, nil)
 }
 
 // HandOver tells all at once, since this instance will not be there any more when the others have told. A refund of
 // an order that they tell only later leaves a tombstone. What else was done to such an order is lost: it stays held,
 // or sold, until its outcome is asked for or an operator decides.
-func (r *Recovery) HandOver(ctx context.Context, sku string) error {
+func (r *Store) HandOver(ctx context.Context, sku string) error {
 	now := time.Now()
 	_, err := r.report(ctx, sku, now.UnixMilli(), now.Add(24*time.Hour).UnixMilli(), true)
 	return err
@@ -109,7 +98,7 @@ func (r *Recovery) HandOver(ctx context.Context, sku string) error {
 // report is Recover; leaves says that others are not waited for. It ends where another epoch answers: that of an older
 // ledger, on another server, or that of a SKU which froze again meanwhile. Whatever that one was told, all is still to
 // be told.
-func (r *Recovery) report(ctx context.Context, sku string, now, keep int64, leaves bool) (s Result, err error) {
+func (r *Store) report(ctx context.Context, sku string, now, keep int64, leaves bool) (s Result, err error) {
 	t := r.Seen.Find(sku)
 	at := t.told()
 	before := at.restored
@@ -157,7 +146,7 @@ func (p progress) as(phase int) progress {
 func toldFrom(now, keep int64) int64 { return now - (keep-now)/24*23 }
 
 // dismiss ends a progress that is for a frozen ledger alone, where the ledger is open.
-func (r *Recovery) dismiss(ctx context.Context, sku string, now, keep int64, at *progress) (s Result, err error) {
+func (r *Store) dismiss(ctx context.Context, sku string, now, keep int64, at *progress) (s Result, err error) {
 	if !at.ifFrozen {
 		return s, nil
 	}
@@ -172,7 +161,7 @@ func (r *Recovery) dismiss(ctx context.Context, sku string, now, keep int64, at 
 }
 
 // omits reports whether any of some orders is too old to be told, and not older than what is left of the ledger.
-func (r *Recovery) omits(sku string, from, here int64, some func(*entry) bool) bool {
+func (r *Store) omits(sku string, from, here int64, some func(*entry) bool) bool {
 	all, _ := r.Log.entriesOf(sku, func(e *entry) bool {
 		return e.changed <= from && e.changed >= here-clocksDiffer && some(e)
 	})
@@ -182,7 +171,7 @@ func (r *Recovery) omits(sku string, from, here int64, some func(*entry) bool) b
 // tellRest tells what is left to be told. here is when this instance last called what is left of the ledger; a journal
 // that does not reach back so far, or whose orders of since then are too old to be told, can tell, but not vouch that
 // it was all.
-func (r *Recovery) tellRest(ctx context.Context, sku string, now, keep, here int64,
+func (r *Store) tellRest(ctx context.Context, sku string, now, keep, here int64,
 	at *progress) (s Result, err error) {
 	from := toldFrom(now, keep)
 	untold := func(e *entry) bool { return e.change > at.told || at.phase < 2 && e.bare }
@@ -208,21 +197,29 @@ type Known struct {
 	Done   StockVersion // in which it was refunded
 }
 
-// PutBack tells the ledger of sku orders that a database knows, in an epoch of the ledger: as held, sold or
-// refunded.
-func (r *Recovery) PutBack(ctx context.Context, sku string, now, keep, epoch int64, orders []Known) error {
-	all := make([]entry, len(orders))
+// PutBack writes orders again that a database knows and the ledger has lost, as held, sold or refunded, by the rule of
+// Merge: what the ledger has as final stays so. Refunded ones are remembered until keep, Unix ms.
+func (r *Store) PutBack(ctx context.Context, sku string, now, keep int64, orders []Known) (err error) {
+	defer describe(&err, "put back orders of", sku)
+	if len(orders) == 0 {
+		return nil
+	}
+	stock, _, err := r.ReadStock(ctx, sku)
+	if err != nil {
+		return err
+	}
+	epoch, all := max(stock.Epoch, stock.Sale), make([]entry, len(orders))
 	for i, o := range orders {
 		o.Cart = AnyCart
 		all[i] = entry{item: o.Item, status: o.Status, deadline: o.Due, epoch: epoch,
 			done: version{o.Done.Epoch, o.Done.Ver}}
 	}
-	_, err := r.tell(ctx, sku, now, keep, progress{}, all)
+	_, err = r.tell(ctx, sku, now, keep, progress{}, all)
 	return err
 }
 
 // tell makes as many calls as all needs; the last one says how far this instance is then.
-func (r *Recovery) tell(ctx context.Context, sku string, now, keep int64, then progress,
+func (r *Store) tell(ctx context.Context, sku string, now, keep int64, then progress,
 	all []entry) (s Result, err error) {
 	restored := 0
 	for {
@@ -233,7 +230,7 @@ func (r *Recovery) tell(ctx context.Context, sku string, now, keep int64, then p
 			last = 0
 		}
 		args := append([]any{now, keep, last, then.epoch, r.Settle.Milliseconds(), len(part)}, columns(part)...)
-		if s, err = r.Call(ctx, sku, args); err != nil {
+		if s, err = r.recover(ctx, sku, nil, args); err != nil {
 			return s, fmt.Errorf("recover %q: %w", sku, err)
 		}
 		restored += s.Restored

@@ -29,7 +29,7 @@ import (
 // it; the script that finds less freezes the SKU before it takes a unit. When Redis turns out to be another process,
 // a SKU sells nothing until each instance has found what it has seen, and then goes on by itself. A reply that is not
 // this call's closes its SKU too. A closed SKU opens by itself when every instance that sold has told what it knows
-// of its orders, which each keeps in its operation log; see Recovery. What no living instance has seen cannot be
+// of its orders, which each keeps in its operation log; see Recover. What no living instance has seen cannot be
 // missed: an instance whose first calls for a SKU were all lost with Redis does not count until its next call,
 // within a second if a reserver is behind it.
 type Store struct {
@@ -46,7 +46,9 @@ type Store struct {
 
 	instance string // "" = a visitor
 	calls    atomic.Int64
-	Recovery
+	Settle   time.Duration // how long a frozen ledger stays so at least; defaultSettle
+	Seen     *Seen
+	Log      *OperationLog
 
 	lost     *prometheus.CounterVec // by reason
 	log      *slog.Logger
@@ -121,13 +123,11 @@ func open(o StoreOptions, scripts scripts) (*Store, error) {
 	r := &Store{
 		events: o.Events, name: o.Name, news: channel(o.Name, o.DB),
 		scripts: scripts, replicas: o.Replicas, replicaWait: o.ReplicaWait, handOutAfter: o.HandOutAfter,
-		log: o.Log, Recovery: Recovery{ReadOnly: o.Visitor, Settle: defaultSettle,
-			Seen: newSeen(), Log: newOperationLog(defaultLogSize)},
+		log: o.Log, Settle: defaultSettle, Seen: newSeen(), Log: newOperationLog(defaultLogSize),
 	}
 	if o.Acknowledged {
 		r.events, r.most = MaxNumber, o.Events
 	}
-	r.Call = r.recover
 	if r.log == nil {
 		r.log = slog.Default()
 	}

@@ -32,10 +32,17 @@ func greets(cmd redis.Cmder) bool {
 	return slices.Contains([]string{"hello", "client", "info", "script"}, cmd.Name())
 }
 
+// begin counts a round trip.
+func (n *trips) begin() {
+	if n.Add(1); n.between != nil {
+		n.between()
+	}
+}
+
 func (n *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if !greets(cmd) {
-			n.Add(1)
+			n.begin()
 		}
 		return next(ctx, cmd)
 	}
@@ -46,9 +53,7 @@ func (n *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 		if greets(cmds[0]) {
 			return next(ctx, cmds)
 		}
-		if n.Add(1); n.between != nil {
-			n.between()
-		}
+		n.begin()
 		if i := n.Load() - n.after; 0 < i && i <= n.fails {
 			for _, cmd := range cmds {
 				cmd.SetErr(redis.ErrPoolTimeout)

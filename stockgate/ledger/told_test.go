@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -192,16 +191,14 @@ func TestRecover_SecondLossWhileAnInstanceTells(t *testing.T) {
 	takes(t, a, "new")
 	takes(t, b, "new")
 	kept = snapshotOf(t, server, "1001")
-	calls := 0
-	recover := a.Call
-	a.Call = func(ctx context.Context, sku string, args []any) (Result, error) {
-		if calls++; calls == 3 {
+	calls := countTrips(t, a)
+	calls.between = func() {
+		if calls.Load() == 3 {
 			takes(t, b, "new")
 			kept.restore(t, server)
 			takes(t, b, "new") // it freezes again
 			tells(t, b)
 		}
-		return recover(ctx, sku, args)
 	}
 	tells(t, a)
 	testkit.Want(t, "state", tells(t, b).State, Frozen)
