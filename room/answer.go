@@ -61,7 +61,7 @@ func (v *view) at(unixMS int64) *State {
 
 // look reads the ticket of q, and tells where it stands.
 func (r *Room) look(q *proxy.RoomQuestion, v *view) (place Place, pos Position, has bool) {
-	place, err := r.secret.tickets.Read(q.Signed, r.scope, q.User)
+	place, err := r.tickets.Read(q.Signed, r.scope, q.User)
 	if err != nil {
 		return place, pos, false
 	}
@@ -102,7 +102,7 @@ func (r *Room) describe(q *proxy.RoomQuestion, v *view) me {
 		}
 	}
 	m.Poll = r.o.Rules.NextPoll(v.at(q.Time), &pos).Milliseconds()
-	if ends := r.secret.passes.Ends(q.Pass, v.passes, q.User); q.Time < ends {
+	if ends := r.passes.Ends(q.Pass, v.passes, q.User); q.Time < ends {
 		m.State, m.PassUntil = hasPassed, ends
 	}
 	return m
@@ -167,7 +167,7 @@ func (r *Room) answerJoin(q *proxy.RoomQuestion) proxy.RoomAnswer {
 		place.Flags = Early
 	}
 	r.joined.Add(1)
-	q.Signed = r.secret.tickets.Append(nil, r.scope, q.User, place)
+	q.Signed = r.tickets.Append(nil, r.scope, q.User, place)
 	m := r.describe(q, r.view.Load())
 	m.Signed = string(q.Signed)
 	a := r.answer(q, http.StatusOK, &m)
@@ -198,8 +198,7 @@ func (r *Room) notJoined(v *view, unixMS int64) proxy.RoomAnswer {
 func (r *Room) answerPass(q *proxy.RoomQuestion) proxy.RoomAnswer {
 	v := r.view.Load()
 	place, pos, has := r.look(q, v)
-	secret := r.secret
-	ends := secret.passes.Ends(q.Pass, v.passes, q.User)
+	ends := r.passes.Ends(q.Pass, v.passes, q.User)
 	if passed := q.Time < ends; passed || v.state.Phase == Off {
 		m := r.describe(q, v)
 		if passed {
@@ -219,7 +218,7 @@ func (r *Room) answerPass(q *proxy.RoomQuestion) proxy.RoomAnswer {
 		until = q.Time + r.o.Rules.Pass.Milliseconds()
 	}
 	r.passed.Add(1)
-	q.Pass = secret.passes.Append(nil, v.passes, q.User, until) // however often it is claimed it is the same
+	q.Pass = r.passes.Append(nil, v.passes, q.User, until) // however often it is claimed it is the same
 	m := r.describe(q, v)
 	m.State, m.Pass, m.PassUntil = hasPassed, string(q.Pass), until
 	a := r.answer(q, http.StatusOK, &m)

@@ -12,7 +12,7 @@ func TestPoll_NoPauseIsLongerThanThePublishedCeiling(t *testing.T) {
 	r := standing(t)
 	open := *r.view.Load().state
 	user := []byte("u1")
-	ticket := r.secret.tickets.Append(nil, r.scope, user, Place{Number: 900_000, Joined: 999})
+	ticket := r.tickets.Append(nil, r.scope, user, Place{Number: 900_000, Joined: 999})
 	for name, c := range map[string]struct {
 		change  func(*State)
 		ceiling time.Duration

@@ -47,17 +47,17 @@ func TestStore_NextRoomAfterAClockThatRanAheadHasItsOwnTickets(t *testing.T) {
 	first, second := Sale{Starts: now - 2000, Ends: now - 1000}, Sale{Starts: now, Ends: now + 3_600_000}
 	s, rules := made(t, redis, first), Rules{Draw: true}
 	turn(0)
-	old := testkit.Must[issuedNumbers](t)(s.Join(t.Context(), 1))
+	old := testkit.Must[number](t)(s.Join(t.Context(), 1))
 	if !testkit.Must[bool](t)(s.Create(t.Context(), &rules, second, storeReading{})) {
 		t.Fatal("no second room")
 	}
-	its := testkit.Must[issuedNumbers](t)(s.Join(t.Context(), 1))
+	its := testkit.Must[number](t)(s.Join(t.Context(), 1))
 	at := s.read(t, rules, second, nil, nil).State
 	for what, c := range map[string]struct {
-		number issuedNumbers
+		number number
 		want   bool
 	}{"of the first room": {old, false}, "of the second room": {its, true}} {
-		p := Place{Number: c.number.First, Joined: c.number.At / 1000}
+		p := Place{Number: c.number.number, Joined: c.number.at / 1000}
 		if got := rules.Position(at, nil, p, []byte("u")).State != IsInvalid; got != c.want {
 			t.Errorf("a ticket %s is good: %v", what, got)
 		}

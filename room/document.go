@@ -2,6 +2,8 @@ package room
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strconv"
 )
 
@@ -38,13 +40,8 @@ type Poll struct {
 	SoonMS    int64 `json:"soon_ms"`
 }
 
-// Stock says how much of the stock is told.
-type Stock struct {
-	Few int64 // so many units or less are few; below 0 = nothing is said
-}
-
-// Document is what is published of s.
-func (r *Rules) Document(s *State, sale Sale, told Stock, stale int64) Document {
+// Document is what is published of s. So many units or less are few; below 0 = nothing is said of them.
+func (r *Rules) Document(s *State, sale Sale, few, stale int64) Document {
 	d := Document{Room: r.Name, ServerTime: s.At, Phase: s.Phase, Order: FIFO, Issued: s.Issued, Serving: s.Serving,
 		Threshold: s.Threshold, Stale: stale, Message: s.Message, ClaimMS: r.ClaimWithin.Milliseconds(),
 		NoticeMS: r.Notice(s).Milliseconds(), Poll: Poll{r.PollFloor.Milliseconds(), r.Ceiling(s).Milliseconds(),
@@ -67,8 +64,8 @@ func (r *Rules) Document(s *State, sale Sale, told Stock, stale int64) Document 
 			d.Early = s.InDraw()
 		}
 	}
-	if s.Stocked && s.Known && told.Few >= 0 {
-		d.Left = left(s.Free, told.Few)
+	if s.Stocked && s.Known && few >= 0 {
+		d.Left = left(s.Free, few)
 	}
 	return d
 }
@@ -82,6 +79,11 @@ func left(free, few int64) string {
 	}
 	return "many"
 }
+
+var (
+	errNoDraw   = errors.New("the room calls people in the order in which they came: there is no draw to verify")
+	errNotDrawn = errors.New("the draw has not been made yet: the seed is published with it")
+)
 
 // Record is what is published of a draw and of how far the room has moved since: who has it can compute whether and
 // when a user was called.
@@ -137,7 +139,7 @@ func (rec *Record) Verify(user string) (v Verdict, err error) {
 	for i := 1; i < len(rec.Steps); i++ {
 		a, b := &rec.Steps[i-1], &rec.Steps[i]
 		if b.Threshold < a.Threshold || b.Serving < a.Serving || b.At < a.At {
-			return v, errFallen(b.At)
+			return v, fmt.Errorf("the threshold or the number has fallen at %s: it may only rise", clock(b.At))
 		}
 	}
 	v.Score = final.Score([]byte(user))

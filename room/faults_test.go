@@ -116,14 +116,14 @@ func TestRoom_WhereNoInstanceKnowsItAnyMoreItIsAnotherOne(t *testing.T) {
 func TestRoom_PassOfAnOldKeyIsGood(t *testing.T) {
 	r := standing(t)
 	user, at := []byte("u1"), int64(1_000_000)
-	pass := r.secret.passes.Append(nil, r.view.Load().passes, user, at+1)
+	pass := r.passes.Append(nil, r.view.Load().passes, user, at+1)
 	next := []byte("0123456789abcdef-next")
 	for keys, want := range map[*[][]byte]bool{{next, key}: true, {next}: false} {
-		made, err := r.secretsOf(*keys)
+		made, err := newSecrets(*keys)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.secret = made
+		r.secrets = made
 		if got := admits(r, at, nil, user, pass); got != want {
 			t.Errorf("with %d keys a pass by the one before is good: %v", len(*keys), got)
 		}

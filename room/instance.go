@@ -32,8 +32,8 @@ const (
 // Options are what a room has beside its rules.
 type Options struct {
 	Rules     Rules
-	MaxParked int // requests that wait for news at the same time
-	Few       int64
+	MaxParked int   // requests that wait for news at the same time
+	Few       int64 // so many units or less are few; below 0 = nothing is said
 	Store     *Store
 	Sale      func() Sale               // what the schedule says; nil = the room is always on
 	Stock     func() *KnownStock        // what this instance knows of the units; nil = the room follows no stock
@@ -48,10 +48,10 @@ type Options struct {
 
 // Room is one room on this instance. It is safe for concurrent use.
 type Room struct {
-	o      Options
-	scope  []byte // of tickets and passes: the key of the room in Redis, which names the shop, too
-	view   atomic.Pointer[view]
-	secret *secrets
+	o     Options
+	scope []byte // of tickets and passes: the key of the room in Redis, which names the shop, too
+	view  atomic.Pointer[view]
+	secrets
 	parking
 	joins  batcher[string, number]
 	claims batcher[Claim, int64]
@@ -91,12 +91,6 @@ type secrets struct {
 	passes  auth.Passes
 }
 
-// number is one number with the time at which it was given out.
-type number struct {
-	number, at int64
-	early      bool
-}
-
 // view is the room as all requests of a moment see it. It does not change.
 type view struct {
 	state *State
@@ -124,7 +118,7 @@ func New(o Options, keys [][]byte) (*Room, error) {
 	r.last.Store(&storeReading{})
 	r.parking.most, r.waiters = o.MaxParked, map[*waiter]struct{}{}
 	var err error
-	if r.secret, err = r.secretsOf(keys); err != nil {
+	if r.secrets, err = newSecrets(keys); err != nil {
 		return nil, err
 	}
 	if o.Pages == nil {
@@ -157,16 +151,11 @@ func (r *Room) Start() {
 	r.done.Go(func() { r.sweepAll(ctx) })
 }
 
-func (r *Room) secretsOf(keys [][]byte) (*secrets, error) {
-	tickets, err := newKeys(keys)
-	if err != nil {
-		return nil, err
+func newSecrets(keys [][]byte) (s secrets, err error) {
+	if s.tickets, err = newKeys(keys); err == nil {
+		s.passes, err = auth.NewPasses(keys)
 	}
-	passes, err := auth.NewPasses(keys)
-	if err != nil {
-		return nil, err
-	}
-	return &secrets{tickets, passes}, nil
+	return s, err
 }
 
 // Bypass is who needs no pass.
@@ -372,7 +361,7 @@ func (r *Room) publish(s *State, word string, sale Sale) {
 	if s.Lottery.Drawn() {
 		v.final = r.final
 	}
-	doc := r.o.Rules.Document(s, sale, Stock{Few: r.o.Few}, age)
+	doc := r.o.Rules.Document(s, sale, r.o.Few, age)
 	at := doc.ServerTime
 	doc.ServerTime = 0
 	print := octets.NewFingerprint()
@@ -390,13 +379,14 @@ func (r *Room) publish(s *State, word string, sale Sale) {
 
 // takeNumbers asks for as many numbers as people join.
 func (r *Room) takeNumbers(ctx context.Context, people []string) ([]number, error) {
-	got, err := r.o.Store.Join(ctx, len(people), people...)
+	next, err := r.o.Store.Join(ctx, len(people), people...)
 	if err != nil {
 		return nil, err
 	}
 	numbers := make([]number, len(people))
 	for i := range numbers {
-		numbers[i] = number{got.First + int64(i), got.At, got.Early}
+		numbers[i] = next
+		next.number++
 	}
 	return numbers, nil
 }

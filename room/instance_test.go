@@ -431,7 +431,7 @@ func TestRoom_ChecksAllocateNothing(t *testing.T) {
 	s.inPhase(t, Open)
 	now := time.Now().UnixMilli()
 	sku, user := []byte("1001"), []byte("u1")
-	good := s.secret.passes.Append(nil, s.view.Load().passes, user, now+1)
+	good := s.passes.Append(nil, s.view.Load().passes, user, now+1)
 	if !admits(s.Room, now, sku, user, good) || admits(s.Room, now, sku, user, nil) ||
 		!admits(s.Room, now, []byte("x"), user, nil) {
 		t.Fatal("passes are not checked")
@@ -451,7 +451,7 @@ func TestRoom_SaysWhyAnOrderIsRejected(t *testing.T) {
 	s.inPhase(t, Open)
 	now, user := time.Now().UnixMilli(), []byte("u1")
 	until := func(at int64, user string) []byte {
-		return s.secret.passes.Append(nil, s.view.Load().passes, []byte(user), at)
+		return s.passes.Append(nil, s.view.Load().passes, []byte(user), at)
 	}
 	says := func(pass []byte, reason reject.Reason, cause reject.Cause) {
 		t.Helper()

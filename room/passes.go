@@ -40,7 +40,7 @@ func (r *Room) Admits(unixMS int64, sku, user, pass []byte) (reject.Reason, reje
 	if !r.sells(sku) || v.state.Phase == Off {
 		return reject.Admitted, reject.NoCause
 	}
-	ends := r.secret.passes.Ends(pass, v.passes, user)
+	ends := r.passes.Ends(pass, v.passes, user)
 	switch {
 	case unixMS < ends:
 		return reject.Admitted, reject.NoCause

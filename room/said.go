@@ -83,11 +83,8 @@ func (s *Store) Set(ctx context.Context, known said, field ...string) (now said,
 	return known, whole(parts[0]) == 1, nil
 }
 
-// Set says for an operator what a field is from now on.
-func (r *Room) Set(ctx context.Context, field, value string) error { return r.say(ctx, field, value) }
-
-// say is Store.Set. This instance knows at once what was said.
-func (r *Room) say(ctx context.Context, field ...string) error {
+// Set says for an operator what a field is from now on, as Store.Set does. This instance knows at once what was said.
+func (r *Room) Set(ctx context.Context, field ...string) error {
 	known := r.heard.get()
 	now, lost, err := r.o.Store.Set(ctx, known, field...)
 	if err != nil {
@@ -105,7 +102,7 @@ func (r *Room) say(ctx context.Context, field ...string) error {
 func (r *Room) restore(ctx context.Context, read *storeReading) {
 	if known := r.heard.take(read.said); known != read.said {
 		read.obey(known)
-		_ = r.say(ctx) // else the next tick tries again
+		_ = r.Set(ctx) // else the next tick tries again
 	}
 }
 

@@ -83,26 +83,26 @@ func (s *Store) run(ctx context.Context, script string, keys []string, args ...a
 	return reply, err
 }
 
-// issuedNumbers are what one call of Join has given out.
-type issuedNumbers struct {
-	First int64
-	At    int64 // Unix ms of Redis' clock; not before the room was opened
-	Early bool  // before the start
+// number is one number with the time at which it was given out.
+type number struct {
+	number int64
+	at     int64 // Unix ms of Redis' clock; not before the room was opened
+	early  bool  // before the start
 }
 
-// Join takes n numbers for users, who are counted as people and not kept.
-func (s *Store) Join(ctx context.Context, n int, users ...string) (issuedNumbers, error) {
+// Join takes n numbers for users, who are counted as people and not kept. It returns the first one.
+func (s *Store) Join(ctx context.Context, n int, users ...string) (first number, err error) {
 	reply, err := s.run(ctx, "join", []string{s.keys.room, s.keys.people}, withUsers(users, n)...)
 	if err != nil {
-		return issuedNumbers{}, fmt.Errorf("take %d numbers: %w", n, err)
+		return number{}, fmt.Errorf("take %d numbers: %w", n, err)
 	}
 	parts, ok := reply.([]any)
 	if !ok || len(parts) != 4 {
-		return issuedNumbers{}, fmt.Errorf("take %d numbers: a reply of another form: %v", n, reply)
+		return number{}, fmt.Errorf("take %d numbers: a reply of another form: %v", n, reply)
 	}
-	got := issuedNumbers{First: whole(parts[0]), At: whole(parts[1]), Early: whole(parts[2]) == 1}
-	s.heard(issue{whole(parts[3]), got.First + int64(n) - 1})
-	return got, nil
+	first = number{whole(parts[0]), whole(parts[1]), whole(parts[2]) == 1}
+	s.heard(issue{whole(parts[3]), first.number + int64(n) - 1})
+	return first, nil
 }
 
 // Claim is that of one user, who had waited for so long until it could claim a pass.

@@ -84,7 +84,7 @@ func TestStore_ALaterStartHasADrawOfItsOwn(t *testing.T) {
 		len(got.State.Steps) != 0 || got.State.Called != 0 {
 		t.Errorf("%+v", got.State)
 	}
-	if n, err := s.Join(t.Context(), 9); err != nil || !n.Early {
+	if n, err := s.Join(t.Context(), 9); err != nil || !n.early {
 		t.Errorf("%+v, %v", n, err)
 	}
 	if same := s.read(t, rules, later, nil, got.State); same.State.Lottery != got.State.Lottery {

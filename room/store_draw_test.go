@@ -100,7 +100,7 @@ func TestDraw_PostponedOneHasOneNewSeedWhileInstancesReload(t *testing.T) {
 				second.Redrawn != 1 || second.Drawn() {
 				t.Errorf("committed to %s, then %+v, then %+v", first, second, b)
 			}
-			if n, err := s.Join(t.Context(), 1, "u"); err != nil || !n.Early {
+			if n, err := s.Join(t.Context(), 1, "u"); err != nil || !n.early {
 				t.Errorf("%+v, %v", n, err)
 			}
 		})

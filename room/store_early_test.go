@@ -13,7 +13,7 @@ func TestStore_JoinersBeforeTheFirstTickAreBehindTheDraw(t *testing.T) {
 	s, sale := joinedEarly(t, time.Second)
 	time.Sleep(time.Until(time.UnixMilli(sale.Starts + 1))) // Redis has a clock of its own
 	for i := range int64(3) {
-		if n, err := s.Join(t.Context(), 1); err != nil || n.First != 6+i || n.Early {
+		if n, err := s.Join(t.Context(), 1); err != nil || n.number != 6+i || n.early {
 			t.Fatalf("after the start: %+v, %v", n, err)
 		}
 	}
@@ -31,9 +31,9 @@ func joinedEarly(t *testing.T, lead time.Duration) (*Store, Sale) {
 	sale := Sale{Starts: starts.UnixMilli(), Ends: starts.Add(time.Hour).UnixMilli()}
 	s := made(t, redistest.Start(t), sale)
 	switch n, err := s.Join(t.Context(), 5); {
-	case err != nil || n.First != 1 || !n.Early && time.Now().Before(starts):
+	case err != nil || n.number != 1 || !n.early && time.Now().Before(starts):
 		t.Fatalf("before the start: %+v, %v", n, err)
-	case !n.Early:
+	case !n.early:
 		return joinedEarly(t, 2*lead)
 	}
 	return s, sale

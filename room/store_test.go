@@ -52,17 +52,17 @@ func TestStore_NumbersAreGivenOutOnce(t *testing.T) {
 		t.Errorf("before the room is made: %v", err)
 	}
 	s = made(t, r, around(false))
-	if n, err := s.Join(t.Context(), 5); err != nil || n.First != 1 || !n.Early {
+	if n, err := s.Join(t.Context(), 5); err != nil || n.number != 1 || !n.early {
 		t.Errorf("%+v, %v", n, err)
 	}
-	if n, err := s.Join(t.Context(), 1); err != nil || n.First != 6 {
+	if n, err := s.Join(t.Context(), 1); err != nil || n.number != 6 {
 		t.Errorf("%+v, %v", n, err)
 	}
 	got := s.read(t, Rules{}, around(true), nil, nil)
 	if got.State.Issued != 6 || got.State.Known {
 		t.Errorf("%+v", got.State)
 	}
-	if n, err := s.Join(t.Context(), 1); err != nil || n.Early {
+	if n, err := s.Join(t.Context(), 1); err != nil || n.early {
 		t.Errorf("after the start: %+v, %v", n, err)
 	}
 }

@@ -31,6 +31,7 @@ type storeReading struct {
 	Credit   float64 // calls that the rate allows beside those since MovedAt
 	MovedAt  int64   // Unix ms; 0 = never
 	period   int64   // ms from one round of the beacon to the next
+	stockAt  int64   // Unix ms: when the stock of State was told
 }
 
 // stockLasts is how long the stock is known after an instance has told it, in ms.
@@ -107,7 +108,7 @@ func (s *Store) Tick(ctx context.Context, rules *Rules, sale Sale, stock *KnownS
 	if r.State.Lottery.DrawnBy != "" {
 		r.State.Lottery.Seed = r.Seed
 	}
-	return r.storeReading, nil
+	return r, nil
 }
 
 // drawOf tells the steps of a room from those of the sale before, or of the draw before its start was moved.
@@ -137,15 +138,9 @@ func newSeed() []byte {
 	return seed
 }
 
-// fullReading has what is not told to the caller.
-type fullReading struct {
-	storeReading
-	stockAt int64
-}
-
 // readFields reads the hash. A field that is missing is 0.
-func readFields(fields []string) fullReading {
-	r := fullReading{storeReading: storeReading{State: &State{}}}
+func readFields(fields []string) storeReading {
+	r := storeReading{State: &State{}}
 	s := r.State
 	numbers := map[string]*int64{"opened": &s.Opened, "starts": &s.Starts, "ends": &s.Ends,
 		"said_hours": &s.hours, "issued": &s.Issued, "early": &s.Early, "early_people": &s.EarlyPeople,
