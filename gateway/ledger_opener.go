@@ -31,12 +31,7 @@ type ledgerOpener struct {
 	orders   *orderLedger
 	log      *slog.Logger
 
-	// By SKU, of the goroutine alone.
-	written  map[string]writtenHours // what its ledger was told
-	others   map[string]otherHours
-	retryAt  map[string]int64 // it is not tried before (ns)
-	reported map[string]bool  // the log knows that it has no ledger
-	missed   map[string]bool  // its ledger was lost at the last try; another instance may be making it
+	skus map[string]*openedSKU // of the goroutine alone
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -48,16 +43,16 @@ type saleHours struct {
 	units, limit  int
 }
 
-// writtenHours are what a ledger was told, and in which epoch.
-type writtenHours struct {
-	saleHours
+// openedSKU is a SKU of a sale, with what its ledger was told, and in which epoch.
+type openedSKU struct {
+	told  saleHours
 	epoch int64
-}
 
-// otherHours is since when (ns) a ledger has other hours than it was told here.
-type otherHours struct {
-	since  int64
-	logged bool
+	otherSince  int64 // ns: since then the ledger has other hours than it was told here; 0 = it has not
+	otherLogged bool
+	retryAt     int64 // ns: it is not tried before
+	reported    bool  // the log knows that it has no ledger
+	missed      bool  // its ledger was lost at the last try; another instance may be making it
 }
 
 const (
@@ -69,8 +64,7 @@ const (
 
 // openBySales keeps the ledgers of orders to the sales in force.
 func openBySales(board *sale.Schedule, orders *orderLedger, log *slog.Logger) *ledgerOpener {
-	o := &ledgerOpener{schedule: board, orders: orders, log: log, written: map[string]writtenHours{},
-		others: map[string]otherHours{}, retryAt: map[string]int64{}, reported: map[string]bool{}, missed: map[string]bool{}}
+	o := &ledgerOpener{schedule: board, orders: orders, log: log, skus: map[string]*openedSKU{}}
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	o.done.Go(func() { o.run(ctx) })
@@ -100,18 +94,22 @@ func (o *ledgerOpener) openDue(ctx context.Context) {
 			p, ok := o.schedule.At(now, []byte(sku))
 			p.Closes = stores.LastClose(c, sku, p.Closes)
 			told := saleHours{p.Opens, p.Closes, c.Sales[i].Stock[sku], c.Stock.Reserve.MaxPerUser}
-			if !ok || p.Sale != c.Sales[i].Name || now < o.retryAt[sku] {
+			if o.skus[sku] == nil {
+				o.skus[sku] = &openedSKU{}
+			}
+			was := o.skus[sku]
+			if !ok || p.Sale != c.Sales[i].Name || now < was.retryAt {
 				continue
 			}
-			if was := o.written[sku]; was.saleHours == told && o.seenEpoch(sku) <= was.epoch {
-				other = cmp.Or(other, o.compare(now, p.Sale, sku, told))
+			if was.told == told && o.seenEpoch(sku) <= was.epoch {
+				other = cmp.Or(other, o.compare(now, p.Sale, sku, was))
 				continue
 			}
 			if away || wrong && !p.Begun {
 				continue
 			}
-			if err := o.open(ctx, c, &c.Sales[i], sku, p); err != nil {
-				o.retryAt[sku] = now + scheduleRest
+			if err := o.open(ctx, c, &c.Sales[i], sku, p, was); err != nil {
+				was.retryAt = now + scheduleRest
 				away = !errors.Is(err, ledger.ErrUnknownSKU) && !errors.Is(err, ledger.ErrLost)
 			}
 		}
@@ -125,35 +123,33 @@ func (o *ledgerOpener) seenEpoch(sku string) int64 {
 }
 
 // compare tells of a ledger that has had other hours than told for a while; "" = it has not. The log has it once.
-func (o *ledgerOpener) compare(now int64, name, sku string, told saleHours) string {
+func (o *ledgerOpener) compare(now int64, name, sku string, s *openedSKU) string {
 	h, ok := o.orders.Reserver().Last(sku)
 	switch {
 	case !ok:
 		return ""
-	case h.Opens == told.opens && h.Closes == told.closes:
-		delete(o.others, sku)
+	case h.Opens == s.told.opens && h.Closes == s.told.closes:
+		s.otherSince, s.otherLogged = 0, false
 		return ""
-	}
-	other, seen := o.others[sku]
-	if !seen {
-		other.since = now
+	case s.otherSince == 0:
+		s.otherSince = now
 	}
 	text := ""
-	if now-other.since >= otherFor {
+	if now-s.otherSince >= otherFor {
 		text = fmt.Sprintf("the ledger of %q sells from %s, and [[sale]] %q of this instance says from %s: another instance "+
 			"has told it other hours: make the files the same, and restart this instance", sku, room.HoursText(h.Opens, h.Closes),
-			name, room.HoursText(told.opens, told.closes))
-		if !other.logged {
-			other.logged = true
+			name, room.HoursText(s.told.opens, s.told.closes))
+		if !s.otherLogged {
+			s.otherLogged = true
 			o.log.Warn("sale: " + text)
 		}
 	}
-	o.others[sku] = other
 	return text
 }
 
 // open says its hours to the ledger of sku, and makes it where it is time to.
-func (o *ledgerOpener) open(ctx context.Context, c *config.Config, s *config.Sale, sku string, p sale.Phase) error {
+func (o *ledgerOpener) open(ctx context.Context, c *config.Config, s *config.Sale, sku string, p sale.Phase,
+	was *openedSKU) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
 	limit := c.Stock.Reserve.MaxPerUser
@@ -186,21 +182,20 @@ func (o *ledgerOpener) open(ctx context.Context, c *config.Config, s *config.Sal
 		}
 	}
 	if err == nil {
-		if was := o.written[sku]; was.epoch > 0 && was.epoch < has.Epoch {
+		if was.epoch > 0 && was.epoch < has.Epoch {
 			o.log.Info("sale: the ledger has a new epoch, and was told its hours again", "sale", s.Name, "sku", sku, "epoch",
 				has.Epoch, "hours", room.HoursText(p.Opens, p.Closes))
 		}
 		// A ledger that is behind what was seen of it begins a later epoch when it opens.
-		o.written[sku] = writtenHours{saleHours{p.Opens, p.Closes, units, limit}, max(has.Epoch, o.seenEpoch(sku))}
-		delete(o.missed, sku)
-		delete(o.reported, sku)
+		was.told, was.epoch = saleHours{p.Opens, p.Closes, units, limit}, max(has.Epoch, o.seenEpoch(sku))
+		was.missed, was.reported = false, false
 		o.track(sku, has.StockVersion)
 		return nil
 	}
-	lost, again := errors.Is(err, ledger.ErrLost), o.missed[sku]
-	o.missed[sku] = lost
-	if (lost && again || !lost && stocked && p.State != sale.Waiting) && !o.reported[sku] {
-		o.reported[sku] = true
+	lost, again := errors.Is(err, ledger.ErrLost), was.missed
+	was.missed = lost
+	if (lost && again || !lost && stocked && p.State != sale.Waiting) && !was.reported {
+		was.reported = true
 		next := ledger.RecoverLost(sku)
 		if !lost {
 			next = "if it was ever sold: " + next + "; if it is new: sluice stock set " + sku + " UNITS"

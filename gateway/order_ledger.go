@@ -203,7 +203,7 @@ func (o *orderLedger) settings() (options ledger.Options, ask ledger.AskOrder) {
 		ask = now.status.Ask
 	}
 	return ledger.Options{
-		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: stores.KeepReleased,
+		Secret: []byte(r.Secret), PerUser: int64(r.MaxPerUser), Hold: r.ReservationTTL, Keep: ledger.KeepReleased,
 		OnNotFound: r.OnNotFound, SoldOutMemory: now.Stock.SoldOutTTL,
 		Grace:      max(leastGrace, now.Queue.Grace),
 		MaxBatch:   maxBatch,
@@ -235,7 +235,6 @@ const (
 	watchSoon  = time.Second // while clients ask for a SKU that is not known
 	watchRests = 20          // and so many times as long as a list of all SKUs took, for the sake of Redis
 	mostWatch  = 10_000      // SKUs whose holds are looked after although no request asks for them
-	mostListed = 100_000     // SKUs that are known to have a ledger
 )
 
 // watch lets the reserver look after every ledger, also those without requests on this instance: another one may
@@ -271,7 +270,7 @@ func (o *orderLedger) NoteUnknown() {
 func (o *orderLedger) watchAll(ctx context.Context, d *ledger.Reserver) {
 	ctx, cancel := context.WithTimeout(ctx, LedgerTimeout)
 	defer cancel()
-	skus, err := o.Store.SKUs(ctx, mostListed)
+	skus, err := o.Store.SKUs(ctx, ledger.MaxListed)
 	if err != nil {
 		return // what is wrong with Redis is said elsewhere
 	}

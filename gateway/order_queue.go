@@ -13,7 +13,6 @@ import (
 
 	"sluice/admin"
 	"sluice/config"
-	"sluice/gateway/stores"
 	"sluice/proxy"
 	"sluice/proxy/auth"
 	"sluice/proxy/reject"
@@ -76,7 +75,7 @@ func (q *orderQueue) Use(c *config.Config, rules proxy.OutcomeRules, status *led
 		Fenced: reserve.OnNotFound == "release_after_deadline", Cancels: reserve.OnNotFound == "cancel_then_release",
 		MaxInFlight: k.MaxInFlight, Rate: float64(k.Rate), Attempts: deliveryAttempts,
 		MaxOrder: int(k.MaxOrder), ByKey: k.Redeliver == "by_key",
-		Pulls: k.Pull > 0, Timeout: c.FirstAttempt(), Grace: k.Grace, Keep: stores.KeepReleased,
+		Pulls: k.Pull > 0, Timeout: c.FirstAttempt(), Grace: k.Grace, Keep: ledger.KeepReleased,
 		Settled: q.settled, Settle: q.settle, News: q.news, Log: q.Log,
 	}
 	if status != nil {

@@ -112,7 +112,7 @@ func (g *Gateway) preflight(ctx context.Context) []admin.Finding {
 	o := &doctor.Report{File: c.Files()[0], Brief: true}
 	g.checkState(o, mode, overrides)
 	checkReload(o, reloaded)
-	g.checkSales(o, c)
+	g.checkSales(o)
 	o.Examine(c)
 	if err := o.Try(ctx, c); err != nil {
 		o.Fail("redis", "%v", err)
@@ -165,7 +165,7 @@ func checkReload(o *doctor.Report, reloaded admin.Reload) {
 }
 
 // checkSales tells of the sales.
-func (g *Gateway) checkSales(o *doctor.Report, c *config.Config) {
+func (g *Gateway) checkSales(o *doctor.Report) {
 	all := g.schedule.All()
 	if len(all) == 0 {
 		o.OK("sale", "none is configured: the gateway is always open")

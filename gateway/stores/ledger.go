@@ -15,9 +15,6 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-// KeepReleased is how long a released serial is remembered: longer than any message is late.
-const KeepReleased = ledger.KeepReleased
-
 // OpenLedger connects to the configured Redis, for our own keys.
 func OpenLedger(c *config.Config, visitor bool, log *slog.Logger) (*ledger.Store, error) {
 	return openLedger(c, RedisOptions(c), visitor, log)

@@ -143,7 +143,7 @@ func (l *Ledgers) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 	}
 	all := make([]admin.Stock, 0, len(lost))
 	for _, sku := range lost {
-		all = append(all, admin.Stock{SKU: sku, Ledger: &admin.Ledger{State: lostState, Why: ledger.RecoverLost(sku)}})
+		all = append(all, admin.Stock{SKU: sku, Ledger: &admin.Ledger{State: string(ledger.Lost), Why: ledger.RecoverLost(sku)}})
 	}
 	if limit -= len(lost); limit == 0 {
 		return all, nil
@@ -160,9 +160,6 @@ func (l *Ledgers) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 	}
 	return all, err
 }
-
-// lostState is what admin calls a SKU that Redis lists, and that has no ledger.
-const lostState = "lost"
 
 // Lost reads the names of at most limit SKUs that Redis lists, and that have no ledger.
 func (l *Ledgers) Lost(ctx context.Context, limit int) ([]string, error) {

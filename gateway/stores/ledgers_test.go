@@ -182,7 +182,7 @@ func TestLedgers_ReleaseOfANamedSKULeavesATombstone(t *testing.T) {
 		k.Says(200, storetest.Words(`"changed":true`, `"released"`), "POST", "/reservations/late/release?sku=1001", "")
 		var codes [1]ledger.Code
 		if r, ok, err := k.Store.Find(t.Context(), "1001", "late"); err != nil || !ok ||
-			r.Deadline < before.Add(stores.KeepReleased).UnixMilli() {
+			r.Deadline < before.Add(ledger.KeepReleased).UnixMilli() {
 			t.Errorf("it is forgotten at %d: %v", r.Deadline, err)
 		}
 		if _, err := k.Store.Reserve(t.Context(), "1001", 0, storetest.LongAgo, storetest.FarOff,

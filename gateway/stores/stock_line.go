@@ -24,7 +24,7 @@ func DescribeStock(s admin.Stock) string {
 		}
 		return text
 	}
-	if l.State == lostState {
+	if l.State == string(ledger.Lost) {
 		return fmt.Sprintf("%s\t-\tits ledger is gone: %s", PrintableName(s.SKU), l.Why)
 	}
 	text += fmt.Sprintf("\tfree of %d: %d held, %d sold", l.Total, l.Held, l.Sold)

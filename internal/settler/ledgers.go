@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"sluice/gateway/stores"
 	"sluice/settle"
 	"sluice/stockgate/ledger"
 )
@@ -63,7 +62,7 @@ func (l *Ledgers) Reopen(ctx context.Context, sku string) (ok bool, err error) {
 // Refund implements settle.ChangeableLedger. A ledger that is gone may come back.
 func (l *Ledgers) Refund(ctx context.Context, sku, serial string) (ok bool, err error) {
 	now, done := time.Now(), make([]ledger.Done, 1)
-	_, err = l.store.Finish(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), ledger.Refund,
+	_, err = l.store.Finish(ctx, sku, now.UnixMilli(), now.Add(ledger.KeepReleased).UnixMilli(), ledger.Refund,
 		[]ledger.Item{{Serial: serial}}, done)
 	if errors.Is(err, ledger.ErrUnknownSKU) {
 		return false, nil
@@ -83,7 +82,7 @@ func (l *Ledgers) PutBack(ctx context.Context, sku string, orders []settle.Recor
 				Due: l.due(r, now.UnixMilli()), Done: ledger.StockVersion{Epoch: r.Epoch, Ver: r.Ver},
 			}
 		}
-		err := l.store.PutBack(ctx, sku, now.UnixMilli(), now.Add(stores.KeepReleased).UnixMilli(), known)
+		err := l.store.PutBack(ctx, sku, now.UnixMilli(), now.Add(ledger.KeepReleased).UnixMilli(), known)
 		if err != nil {
 			return err
 		}
