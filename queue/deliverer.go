@@ -122,15 +122,12 @@ func (d *Deliverer) run() {
 		if pause := g.pause(time.Now()); pause > 0 && !d.gather(pause, left) {
 			return
 		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-d.halt:
-			timer.Stop()
 			return
 		case <-d.wake:
-		case <-timer.C:
+		case <-time.After(wait):
 		}
-		timer.Stop()
 	}
 }
 

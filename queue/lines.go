@@ -97,8 +97,15 @@ func (s *lines) learn(now time.Time, of *line, d ledger.Depth) {
 func (s *lines) eta(sku string, ahead int64) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.all[sku]
-	if l == nil || l.pace <= 0 {
+	if l := s.all[sku]; l != nil {
+		return l.eta(ahead)
+	}
+	return 0
+}
+
+// eta is how long an order of l waits with so many before it; 0 = it is not known.
+func (l *line) eta(ahead int64) time.Duration {
+	if l.pace <= 0 {
 		return 0
 	}
 	return time.Duration(float64(ahead+1) / l.pace * float64(time.Second))

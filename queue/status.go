@@ -46,11 +46,7 @@ func (s *lines) status() (all []SKUStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.all {
-		one := SKUStatus{SKU: l.sku, Depth: l.depth, PerSecond: l.pace}
-		if l.pace > 0 {
-			one.ETA = time.Duration(float64(l.depth.Waiting+1) / l.pace * float64(time.Second))
-		}
-		all = append(all, one)
+		all = append(all, SKUStatus{SKU: l.sku, Depth: l.depth, PerSecond: l.pace, ETA: l.eta(l.depth.Waiting)})
 	}
 	slices.SortStableFunc(all, func(a, b SKUStatus) int {
 		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.SKU, b.SKU))
