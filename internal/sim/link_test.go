@@ -33,7 +33,8 @@ type network struct {
 	mu      sync.Mutex
 	faults  float64 // how many requests of one have a fault
 	links   map[*link]bool
-	apart   map[string]int // instances that are cut off, by how many faults
+	apart   map[string]int       // instances that are cut off, by how many faults
+	joined  map[string]time.Time // since then they are not any more
 	opened  int
 	sent    map[uint64]uint64 // how often each message was sent
 	running sync.WaitGroup
@@ -121,6 +122,16 @@ func (n *network) join(g *gateway) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.apart[host(g.name)]--
+	n.joined[host(g.name)] = time.Now()
+}
+
+// isBack reports whether an instance has been cut off, and for less than d is not any more. Where Redis loses all that it
+// got since, no mark tells of such an instance, and its orders are missing if it has ended: see docs/ledger.md.
+func (n *network) isBack(g *gateway, d time.Duration) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	at, ok := n.joined[host(g.name)]
+	return ok && time.Since(at) < d
 }
 
 // cut ends the connections of a client, one after another; "" = all.

@@ -205,8 +205,8 @@ func (w *world) giveBack(n int) {
 // restart stops an instance, and starts it again after a while.
 func (w *world) restart(n int, kill bool, after time.Duration) {
 	g := w.at(n)
-	if g.stops.Swap(true) {
-		return // its successor is about to start
+	if w.network.isBack(g, w.lasts) || g.stops.Swap(true) {
+		return // or its successor is about to start
 	}
 	if kill {
 		w.network.mu.Lock()

@@ -142,7 +142,7 @@ func play(t *testing.T, seed uint64, state string, heard io.Writer) (faults []st
 	}
 	w.log = logTo(w)
 	w.network = &network{w: w, links: make(map[*link]bool), apart: make(map[string]int),
-		sent: make(map[uint64]uint64)}
+		joined: make(map[string]time.Time), sent: make(map[uint64]uint64)}
 	w.redis, w.before = newServer("run0"), "another"
 	if heard != nil {
 		w.redis.heard = func(who string, args []string, changed bool) {
