@@ -24,7 +24,8 @@ type configFiles struct {
 	list   []string
 	failed bool // what was read last was bad
 
-	seen map[string]fingerprint // what they held at the last look
+	looking sync.Mutex             // guards seen
+	seen    map[string]fingerprint // what they held at the last look
 }
 
 func (s *configFiles) set(files []string, failed bool) {
@@ -41,9 +42,11 @@ func (s *configFiles) now() (files []string, failed bool) {
 
 type fingerprint [sha256.Size]byte
 
-// changed looks at the files, and reports whether any of them has changed since the last look, is new or is gone. One
-// goroutine at a time calls it.
+// changed looks at the files, and reports whether any of them has changed since the last look, is new or is gone. Each
+// reload looks before it reads: a file that is written back to what it was before that reload has changed, too.
 func (s *configFiles) changed() (changed bool) {
+	s.looking.Lock()
+	defer s.looking.Unlock()
 	if s.seen == nil {
 		s.seen = map[string]fingerprint{}
 	}
@@ -127,7 +130,6 @@ func (s *configFiles) follow(watch func() bool, hangup <-chan os.Signal, log *sl
 					log.Warn("SIGHUP: there is no configuration file to read again", "err", err)
 					continue
 				}
-				s.changed()
 				again = false
 				reload(false)
 			case <-look.C:

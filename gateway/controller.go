@@ -93,6 +93,7 @@ func (h *controller) reload(drop, retry bool) (admin.Reloaded, error) {
 	}
 	h.reading.Lock()
 	defer h.reading.Unlock()
+	h.files.changed()
 	next, err := h.read() // a disk may be slow; who asks how the gate is does not wait for it
 	if bad := (*config.Error)(nil); errors.As(err, &bad) {
 		err = bad.OfRunning()

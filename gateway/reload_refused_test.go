@@ -320,3 +320,30 @@ func TestConfigFiles_FileThatIsNotWatchedIsReadAtSIGHUP(t *testing.T) {
 		}
 	})
 }
+
+// A file that is written back at once after a reload by the API is read once more: the gate runs what the file says.
+func TestConfigFiles_FileThatIsWrittenBackAfterAReloadIsRead(t *testing.T) {
+	g, _ := steer(t)
+	h, path := g.controller, filepath.Join(t.TempDir(), "config.toml")
+	h.load = func() (*config.Config, error) { return config.Load(path, config.NoEnvironment, Validate) }
+	synctest.Test(t, func(t *testing.T) {
+		s, write := oneFile(t, path)
+		h.files = s
+		write(steered)
+		if _, err := h.Reload(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		end := s.follow(func() bool { return true }, nil, slog.New(slog.DiscardHandler), h.reloadUnasked)
+		time.Sleep(2 * lookEveryFile) // of synctest
+		write("mode = \"observe\"\n" + steered)
+		if _, err := h.Reload(t.Context(), false); err != nil || h.config().Mode != "observe" {
+			t.Fatalf("%v, %s", err, h.config().Mode)
+		}
+		write(steered)
+		time.Sleep(2 * lookEveryFile) // of synctest
+		end()
+		if h.config().Mode != "enforce" {
+			t.Errorf("the file says enforce, the gate runs %s", h.config().Mode)
+		}
+	})
+}
