@@ -39,8 +39,11 @@ func (g *Gateway) checks(c *config.Config) []admin.Check {
 		checks = append(checks, admin.Check{Name: "sales", Probe: g.salesCheck})
 	}
 	if o := g.Orders(); o != nil {
-		checks = append(checks, admin.Check{Name: "ledger", Probe: o.Check},
-			admin.Check{Name: "queue", Probe: func() (string, admin.Health) { return g.queue.Load().Check(time.Now()) }})
+		if c.UsesLedger() { // it may be open for orders of before alone
+			checks = append(checks, admin.Check{Name: "ledger", Probe: o.Check})
+		}
+		waiting := func() (string, admin.Health) { return g.queue.Load().Check(time.Now()) }
+		checks = append(checks, admin.Check{Name: "queue", Probe: waiting})
 	}
 	return checks
 }
