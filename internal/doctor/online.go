@@ -139,12 +139,15 @@ func (o *Report) TryLedger(ctx context.Context, c *config.Config, l *stores.Ledg
 		o.OK("ledger", "%s has none yet: its sale makes it before the start, once sluice run is started", sku)
 	case errors.Is(err, admin.ErrNoSKU):
 		o.Fail("ledger", "%s has none: its orders would be rejected as unknown_sku; make it: %s; if it was ever sold: %s",
-			sku, o.setCommand(c, sku), ledger.RecoverLost(sku))
+			sku, o.setCommand(c, sku), ledger.RecoverLost(sku)+o.ofFile())
+	case errors.Is(err, ledger.ErrLost):
+		o.Fail("ledger", "%s: its ledger is gone; the orders of before must be back before it sells again: %s", sku,
+			ledger.RecoverLost(sku)+o.ofFile())
 	case err != nil:
 		o.Fail("ledger", "%v; %s", err, redisconn.Remedy(err))
 	case s.Ledger.State == "frozen":
-		o.Fail("ledger", "%s; give it the orders that only the shop knows: sluice stock recover %s --from FILE --config %s",
-			sentence(s), Quoted(sku), Quoted(o.File))
+		o.Fail("ledger", "%s; give it the orders that only the shop knows: sluice stock recover %s --from FILE --apply%s",
+			sentence(s), Quoted(sku), o.ofFile())
 	case s.Ledger.Total == 0:
 		o.Fail("ledger", "%s has no units: all its orders would be rejected as sold_out; %s", sku, o.setCommand(c, sku))
 	default:
@@ -175,9 +178,12 @@ func (o *Report) setCommand(c *config.Config, sku string) string {
 	if c.HasGate("check") {
 		kind = " --kind ledger"
 	}
-	return fmt.Sprintf("sluice stock set %s %s --limit %d%s --config %s", Quoted(sku), units, c.Stock.Reserve.MaxPerUser,
-		kind, Quoted(o.File))
+	return fmt.Sprintf("sluice stock set %s %s --limit %d%s", Quoted(sku), units, c.Stock.Reserve.MaxPerUser, kind) +
+		o.ofFile()
 }
+
+// ofFile is the flag that has a command read the configuration of the report.
+func (o *Report) ofFile() string { return " --config " + Quoted(o.File) }
 
 // Quoted is text as a shell takes it for one word.
 func Quoted(text string) string {

@@ -106,6 +106,32 @@ func TestOnline_LedgerThatCannotSellFailsTheCheck(t *testing.T) {
 		`FAIL ledger    SKU "a b"`)
 }
 
+// A Redis that has lost a ledger answers: there is nothing to start.
+func TestOnline_LedgerThatIsGoneIsRecovered(t *testing.T) {
+	server := redistest.Start(t)
+	c := storetest.Reserving(server.Addr)
+	to, done, err := adminclient.Local(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	var now map[string]any
+	if err := to.Call(t.Context(), "POST", "/stock/1001", map[string]int{"set": 5}, &now); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Client.Del(t.Context(), "sluice:shop:{1001}:s", "sluice:shop:{1001}:q").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, skus := range [][]string{{"1001"}, nil} {
+		text, failed := tried(t, c, skus...)
+		contains(t, text, "FAIL ledger    1001: its ledger is gone",
+			"sluice stock recover 1001 --total N --from FILE|settle|none --apply --config 'shop one.toml'\n")
+		if !failed || strings.Contains(text, "start Redis") {
+			t.Errorf("Redis answers, but: %s", text)
+		}
+	}
+}
+
 func TestOnline_RedisThatEvictsFailsTheCheck(t *testing.T) {
 	c := storetest.Reserving(redistest.Start(t, "--maxmemory-policy", "allkeys-lru").Addr)
 	text, failed := tried(t, c, "1001")
