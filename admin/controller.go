@@ -80,6 +80,8 @@ type Reloaded struct {
 	Changed []config.Change `json:"changed"` // of the file, and in force now, or as soon as an override of it ends
 	Kept    []string        `json:"kept"`    // IDs of overrides that go on
 	Dropped []string        `json:"dropped"` // ended by request, or since the new configuration has no room for them
+
+	Warnings []string `json:"warnings"` // what has to be done elsewhere for the new configuration
 }
 
 // reload handles {"overrides": "keep"} and {"overrides": "drop"}; no body means keep.
@@ -99,6 +101,7 @@ func (a *API) reload(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, err
 	}
 	done.Changed, done.Kept, done.Dropped = orEmpty(done.Changed), orEmpty(done.Kept), orEmpty(done.Dropped)
+	done.Warnings = orEmpty(done.Warnings)
 	a.record(r, AuditEntry{What: "config.reload", Object: done.Config, After: done}, "admin: reload asked for", "config",
 		done.Config)
 	return done, nil

@@ -54,7 +54,7 @@ func TestReload_RouteMayChangeItsGateWhileAnOrderIsUnderWay(t *testing.T) {
 	}()
 	<-arrived
 	g.rewrite(g.change(`gate = "reserve"`, `gate = "check"`), true)
-	g.logs(t, "routes sell from another stock now")
+	g.logs(t, "sells from the shop's stock now")
 	if now := standing(t, r, "k-1"); !strings.HasPrefix(now, "H") {
 		t.Errorf("under way: %s", now)
 	}

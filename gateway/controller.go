@@ -165,7 +165,8 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	if err := h.g.swap(effective); err != nil {
 		return done, err
 	}
-	diff, sellElsewhere := config.Changes(h.filed, next), otherStock(h.filed, next)
+	diff := config.Changes(h.filed, next)
+	done.Warnings = otherStock(h.filed, next)
 	h.write(func() { h.filed, h.overrides = next, kept })
 	h.g.reloaded.Set(1) // before the log line: an operator who reads it may look at the metrics
 	for _, o := range append(dropped, unfit...) {
@@ -178,9 +179,8 @@ func (h *controller) apply(next *config.Config, drop bool) (done admin.Reloaded,
 	done.Config, done.Changed = next.Version(), diff
 	h.log.Info("configuration reloaded", "changed", changed, "config", next.Version(), "diff", said(diff),
 		"overrides_kept", len(done.Kept), "overrides_dropped", len(done.Dropped))
-	if len(sellElsewhere) > 0 {
-		h.log.Warn("routes sell from another stock now: their gate changed to reserve, or from it; set that stock, and "+
-			"change all instances", "routes", sellElsewhere)
+	for _, w := range done.Warnings {
+		h.log.Warn(w, "hint", "the gate must be the same on all instances")
 	}
 	return done, nil
 }

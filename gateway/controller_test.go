@@ -223,6 +223,22 @@ func TestController_BadFileChangesNothingAndIsTold(t *testing.T) {
 	}
 }
 
+// Who reloads by the API or the command is told, as the log is, that a route sells from another stock.
+func TestReload_OtherStockIsTold(t *testing.T) {
+	t.Parallel()
+	g, file := steer(t)
+	*file = strings.Replace(steered, `"reserve"`, `"limit"`, 1)
+	ask := httptest.NewRequest("POST", "/api/v1/reload", nil)
+	ask.RemoteAddr, ask.Host = "127.0.0.1:5555", "localhost"
+	w := httptest.NewRecorder()
+	g.control.ServeHTTP(w, ask)
+	var done admin.Reloaded
+	if err := json.Unmarshal(w.Body.Bytes(), &done); err != nil || len(done.Warnings) != 1 ||
+		done.Warnings[0] != "route order sells from the shop's stock now: set it to what is left" {
+		t.Errorf("%v: %s", err, w.Body)
+	}
+}
+
 // A file with keys that need a restart changes nothing, and names each of them with its line.
 func TestReload_KeysThatNeedARestartRejectTheFile(t *testing.T) {
 	t.Parallel()

@@ -196,19 +196,22 @@ func (g *Gateway) buildFleet(r *runtime) error {
 	return err
 }
 
-// otherStock are the routes whose gate changes to reserve, or from it to another: the shop's stock and the ledger are
-// two stocks.
-func otherStock(now, next *config.Config) (routes []string) {
+// otherStock warns of the routes whose gate changes to reserve, or from it to another: the shop's stock and the ledger
+// are two stocks.
+func otherStock(now, next *config.Config) (warnings []string) {
 	for _, r := range next.Routes {
 		before := slices.IndexFunc(now.Routes, func(b config.Route) bool { return b.Name == r.Name })
 		if before < 0 {
 			continue
 		}
-		if (now.Routes[before].Gate == "reserve") != (r.Gate == "reserve") {
-			routes = append(routes, r.Name)
+		switch reserved, reserves := now.Routes[before].Gate == "reserve", r.Gate == "reserve"; {
+		case reserves && !reserved:
+			warnings = append(warnings, "route "+r.Name+" sells from the ledger now: sluice stock set SKU UNITS")
+		case reserved && !reserves:
+			warnings = append(warnings, "route "+r.Name+" sells from the shop's stock now: set it to what is left")
 		}
 	}
-	return routes
+	return warnings
 }
 
 // changedKeys are the keys whose values differ, with those of which only a file differs that they name.

@@ -254,12 +254,14 @@ func TestOtherStock_IsThatOfReserveOrOfTheShop(t *testing.T) {
 	route := func(gate string) *config.Config {
 		return &config.Config{Routes: []config.Route{{Name: "r", Gate: gate}}}
 	}
-	for gates, want := range map[[2]string]int{
-		{"check", "reserve"}: 1, {"reserve", "check"}: 1, {"limit", "reserve"}: 1, {"reserve", "pass"}: 1,
-		{"check", "limit"}: 0, {"reserve", "reserve"}: 0,
+	const ledger, shop = "route r sells from the ledger now: sluice stock set SKU UNITS",
+		"route r sells from the shop's stock now: set it to what is left"
+	for gates, want := range map[[2]string]string{
+		{"check", "reserve"}: ledger, {"reserve", "check"}: shop, {"limit", "reserve"}: ledger, {"reserve", "pass"}: shop,
+		{"check", "limit"}: "", {"reserve", "reserve"}: "",
 	} {
-		if got := otherStock(route(gates[0]), route(gates[1])); len(got) != want {
-			t.Errorf("%v: %v, want %d", gates, got, want)
+		if got := strings.Join(otherStock(route(gates[0]), route(gates[1])), "|"); got != want {
+			t.Errorf("%v: %q, want %q", gates, got, want)
 		}
 	}
 }

@@ -62,7 +62,7 @@ function reload() {
     fields: overrides.length ? [{ name: "overrides", label: say("reload_overrides"), kind: "choice", value: "keep", choices: [{ value: "keep", text: say("keep_them") }, { value: "drop", text: say("drop_them") }] }] : [],
     act: async (values) => {
       const done = await change("POST", "reload", { overrides: values.overrides || "keep" });
-      return { text: say("reloaded", { config: done.config, n: done.changed.length }) };
+      return { text: [say("reloaded", { config: done.config, n: done.changed.length }), ...done.warnings].join(" ") };
     },
   });
 }

@@ -46,6 +46,9 @@ func printReload(cmd *cobra.Command, done *admin.Reloaded) {
 	for _, c := range done.Changed {
 		fmt.Fprintf(out, "changed   %s\n", c)
 	}
+	for _, w := range done.Warnings {
+		fmt.Fprintf(out, "warn      %s\n", w)
+	}
 	if len(done.Kept) > 0 {
 		fmt.Fprintf(out, "overrides kept: %s\n", strings.Join(done.Kept, ", "))
 	}
