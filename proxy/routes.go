@@ -124,7 +124,11 @@ func bindRoutes(in []Route) (routes []boundRoute, table *route.Table, errs []err
 	}
 	table = route.NewTable(patterns, guards)
 	for i := range patterns {
-		if j := table.CoveredBy(i); j >= 0 {
+		switch j := table.CoveredBy(i); {
+		case j >= 0 && routes[j].Match == routes[i].Match:
+			errs = append(errs, route.Fault(routes[i].Name, "match", fmt.Errorf("can never match: it is the same as that of "+
+				"route %q; drop one", routes[j].Name)))
+		case j >= 0:
 			errs = append(errs, route.Fault(routes[i].Name, "match", fmt.Errorf("can never match: route %q before it "+
 				"takes every such request; write the narrow route first", routes[j].Name)))
 		}

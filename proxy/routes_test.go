@@ -38,3 +38,17 @@ func TestFaults_ArePatternsAndConstantsThatMatchNothing(t *testing.T) {
 		}
 	}
 }
+
+// A route that is there twice is dropped: no order of the two helps.
+func TestFaults_RouteThatNeverMatchesIsToldWhatHelps(t *testing.T) {
+	for first, want := range map[string]string{
+		"POST /order/{sku}": `can never match: it is the same as that of route "first"; drop one`,
+		"/":                 `can never match: route "first" before it takes every such request; write the narrow route first`,
+	} {
+		errs := Faults(Options{Routes: []Route{{Name: "first", Match: first, Gate: route.Pass},
+			{Name: "order", Match: "POST /order/{sku}", Gate: route.Pass}}})
+		if len(errs) != 1 || errs[0].(*route.Error).Err.Error() != want {
+			t.Errorf("%v, want %s", errs, want)
+		}
+	}
+}
