@@ -18,7 +18,7 @@ import (
 )
 
 func newReload() *cobra.Command {
-	var at target
+	at := target{fileTold: true}
 	var drop bool
 	cmd := &cobra.Command{
 		Use: "reload", Short: "Make a running gateway read its configuration again.", Args: cli.Exactly,

@@ -24,6 +24,7 @@ type target struct {
 	Config, Admin, TokenFile string
 
 	configSet bool
+	fileTold  bool // the gateway's answer says what is wrong with the file
 }
 
 // addTo adds the flags that choose the target.
@@ -133,8 +134,11 @@ func (t *target) brokenFile(problem error) (config.Admin, error) {
 		return admin, fmt.Errorf("%w\ncannot read admin.listen from it; pass --admin, such as --admin %s", problem,
 			admin.Listen)
 	}
-	fmt.Fprintf(os.Stderr, "%v\n%s is broken; a running gateway keeps the configuration before. Asking it at %s\n",
-		problem, t.Config, admin.Listen)
+	if !t.fileTold {
+		fmt.Fprintln(os.Stderr, problem)
+	}
+	fmt.Fprintf(os.Stderr, "%s is broken; a running gateway keeps the configuration before. Asking it at %s\n",
+		t.Config, admin.Listen)
 	return admin, nil
 }
 
