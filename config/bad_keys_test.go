@@ -136,7 +136,16 @@ read_timeout = 1.5`,
 		`:2: server.read_timeout: 1.5 has no unit; write "1.5ms", "1.5s" or "1.5m"`},
 	{`[server]
 read_timeout = "5 s"`,
-		`:2: server.read_timeout: "5 s" is not a duration; write it like "10ms", "1s" or "1m30s"`},
+		`:2: server.read_timeout: "5 s" is not a duration; write "5s"`},
+	{`[server]
+read_timeout = "2 seconds"`,
+		`:2: server.read_timeout: "2 seconds" is not a duration; write "2s"`},
+	{`[server]
+read_timeout = "2 moons"`,
+		`:2: server.read_timeout: "2 moons" is not a duration; write it like "10ms", "1s" or "1m30s"`},
+	{`[server]
+max_body_size = "64k"`,
+		`:2: server.max_body_size: "64k" is not a size; write "64KiB"`},
 	{`[server]
 idle_timeout = "1d"`,
 		`:2: server.idle_timeout: "1d" is not a duration; write days as hours, like "24h"`},

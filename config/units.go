@@ -74,6 +74,9 @@ func parseSize(text string) (Size, error) {
 	if digits(text) {
 		return 0, fmt.Errorf(`%q has no unit; write "%sB", "16KiB" or "1MiB"`, text, text)
 	}
+	if number := strings.TrimRight(text, "kK"); digits(number) && len(text) == len(number)+1 {
+		return 0, fmt.Errorf(`%q is not a size; write "%sKiB"`, text, number)
+	}
 	return 0, fmt.Errorf(`%q is not a size; write it like "512B", "16KiB" or "1MiB"`, text)
 }
 
@@ -104,7 +107,25 @@ func parseDuration(text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok && digits(days) {
 		return 0, fmt.Errorf(`%q is not a duration; write days as hours, like "24h"`, text)
 	}
+	if plain := plainDuration(text); plain != "" {
+		return 0, fmt.Errorf(`%q is not a duration; write %q`, text, plain)
+	}
 	return 0, fmt.Errorf(`%q is not a duration; write it like "10ms", "1s" or "1m30s"`, text)
+}
+
+// plainDuration is a whole number and a unit in words, such as 2 seconds, as it is written here; "" = it is neither.
+func plainDuration(text string) string {
+	word := strings.TrimLeft(text, "0123456789")
+	number, unit := strings.TrimSuffix(text, word), strings.TrimSpace(word)
+	for short, long := range map[string]string{"ms": "millisecond", "s": "second", "m": "minute", "h": "hour"} {
+		if strings.TrimSuffix(unit, "s") == long {
+			unit = short
+		}
+	}
+	if _, err := time.ParseDuration(number + unit); err != nil || number == "" {
+		return ""
+	}
+	return number + unit
 }
 
 // parseDecimal reads digits with at most one point: no sign, exponent, hexadecimal, "inf" or "nan".

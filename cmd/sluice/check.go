@@ -84,6 +84,9 @@ func (o *checkOptions) run(cmd *cobra.Command) error {
 			fmt.Fprintln(out)
 		}
 		fmt.Fprintln(out, "routes, limits and memory: add -v")
+		if !o.online {
+			fmt.Fprintln(out, "Redis and the shop: --online")
+		}
 	}
 	return nil
 }

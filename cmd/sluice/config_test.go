@@ -118,7 +118,7 @@ name = "all"
 match = "/"
 gate = "pass"
 `), 0o600))
-	want := path + ": the file is valid\n\nroutes, limits and memory: add -v\n"
+	want := path + ": the file is valid\n\nroutes, limits and memory: add -v\nRedis and the shop: --online\n"
 	if out, err := command(t, "check", path); err != nil || out != want {
 		t.Errorf("%v, %q; want %q", err, out, want)
 	}

@@ -53,9 +53,12 @@ func newExplain() *cobra.Command {
 	cli.ConfigFlag(cmd, cmd.Flags(), &o.config, "configuration `file`")
 	cmd.Flags().StringArrayVarP(&o.header, "header", "H", nil, "a header `line`, such as 'Cookie: uid=7'; may be repeated")
 	cmd.Flags().StringVarP(&o.body, "body", "d", "", "the body")
-	cmd.Flags().StringVar(&o.ip, "ip", "203.0.113.9", "`address` at the other end of the connection")
+	cmd.Flags().StringVar(&o.ip, "ip", exampleClient, "`address` at the other end of the connection")
 	return cmd
 }
+
+// exampleClient is the address of a client that the command line does not name.
+const exampleClient = "203.0.113.9"
 
 func (o *explainOptions) run(cmd *cobra.Command, request string) error {
 	c, err := config.Load(o.config, os.LookupEnv, gateway.Validate)
@@ -90,9 +93,14 @@ var errRejected error = cli.Exit(4)
 
 // printExplanation prints what the gate makes of a request: one fact a line, its name first.
 func printExplanation(to io.Writer, c *config.Config, found *proxy.Explanation) {
-	fmt.Fprintf(to, "client    %s\n", found.Client)
+	note := ""
+	if found.Client == exampleClient {
+		note = " (example; --ip)"
+	}
+	fmt.Fprintf(to, "client    %s%s\n", found.Client, note)
 	if c.Mode == "observe" {
-		fmt.Fprintln(to, "mode      observe: most rejections are counted only, not those of what cannot be forwarded")
+		fmt.Fprintln(to, "mode      observe: rejections are counted and the request is forwarded; only what cannot be "+
+			"forwarded is rejected")
 	}
 	if found.Reason != reject.Admitted {
 		fmt.Fprintf(to, "rejected  %s\n", found.Reason)

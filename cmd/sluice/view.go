@@ -175,7 +175,7 @@ func (b View) bars(name string, seconds []admin.Second, of func(*admin.Second) i
 	for i := range seconds {
 		row[i] = levels[of(&seconds[i])*int64(len(levels)-1)/most]
 	}
-	return b.in(quiet, b.cut(name+" "+string(row)))
+	return b.in(quiet, b.cut(fmt.Sprintf("%s %s (# = %d/s)", name, row, most)))
 }
 
 // stock says so where Redis does not answer: the gate can then only repeat what it said before.

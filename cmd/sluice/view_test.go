@@ -68,7 +68,7 @@ func TestBoard_NamesTheMinuteAndTheMistakesOfAFile(t *testing.T) {
 		{Requests: 2, Admitted: 1, Causes: map[string]int64{"sku_invalid": 2}}}, "")
 	for _, want := range []string{"c.toml:3: is wrong\n", "c.toml: mode: is odd\n",
 		"in 60 s   rejected: bad_request 3\n          causes: sku_invalid 3  sku_missing 2\n",
-		"last 60 s: in =#\n", "     admitted .#\n"} {
+		"last 60 s: in =# (# = 2/s)\n", "     admitted .# (# = 1/s)\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
