@@ -12,7 +12,7 @@ import (
 
 var (
 	// ErrBreakerOpen is the cause when nothing was sent since the breaker is open.
-	ErrBreakerOpen = errors.New("redis: the circuit breaker is open after too many errors")
+	ErrBreakerOpen = errors.New("redis: nothing was sent after too many errors")
 
 	// ErrReplyMismatch is the cause when a reply belonged to another command. A caller that finds that returns it from the
 	// function that it gave to Ask, and every connection is closed: later replies on them cannot be believed either.
