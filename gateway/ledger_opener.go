@@ -158,16 +158,16 @@ func (o *ledgerOpener) open(ctx context.Context, c *config.Config, s *config.Sal
 	if err == nil && stocked && p.Wait > 0 && has.Total != int64(units) {
 		o.log.Warn("sale: this SKU has a ledger, with another total; a sale's stock makes new ledgers alone, and nothing is "+
 			"added", "sale", s.Name, "sku", sku, "stock", units, "total", has.Total, "sold", has.Sold,
-			"next", "sluice stock add "+sku+" UNITS")
+			"fix", "sluice stock add "+sku+" UNITS")
 	}
 	if err == nil && has.Limit != int64(limit) {
 		o.log.Warn("sale: this SKU has a ledger, with another limit of units for each user; stock.reserve.max_per_user is "+
 			"for new ledgers", "sku", sku, "max_per_user", limit, "limit", has.Limit,
-			"next", fmt.Sprintf("sluice stock set %s %d --limit %d", sku, has.Total, limit))
+			"fix", fmt.Sprintf("sluice stock set %s %d --limit %d", sku, has.Total, limit))
 	}
 	if err == nil && p.State != sale.Ended && has.Free > 0 && (has.State == ledger.Paused || has.State == ledger.Ended) {
 		o.log.Warn("sale: this SKU has a ledger that was "+string(has.State)+" by itself: its orders are rejected also "+
-			"while the sale is on", "sale", s.Name, "sku", sku, "next", "sluice stock resume "+sku)
+			"while the sale is on", "sale", s.Name, "sku", sku, "fix", "sluice stock resume "+sku)
 	}
 	if stocked && errors.Is(err, ledger.ErrUnknownSKU) && p.Wait > 0 {
 		var made bool
@@ -201,7 +201,7 @@ func (o *ledgerOpener) open(ctx context.Context, c *config.Config, s *config.Sal
 			next = "if it was ever sold: " + next + "; if it is new: sluice stock set " + sku + " UNITS"
 		}
 		o.log.Error("sale: this SKU has no ledger, and stock is written before the start alone, since one that was sold "+
-			"from may have been lost", "sale", s.Name, "sku", sku, "cause", err, "next", next)
+			"from may have been lost", "sale", s.Name, "sku", sku, "err", err, "fix", next)
 	}
 	return err
 }

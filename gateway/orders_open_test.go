@@ -91,7 +91,7 @@ func TestOrdersOpen_SaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, "the log says that the limit is for new ledgers", func() bool {
-		return strings.Contains(same.String(), `max_per_user=7 limit=0 next="sluice stock set 1001 3 --limit 7"`)
+		return strings.Contains(same.String(), `max_per_user=7 limit=0 fix="sluice stock set 1001 3 --limit 7"`)
 	})
 	begin(other, 5)
 	testkit.Eventually(t, "the log says so", func() bool { return strings.Contains(other.String(), line) })

@@ -112,7 +112,7 @@ func (s *Settler) leave(ctx context.Context, p *skuCursor) error {
 	if text := s.o.Home.Disputes(p.sku, p.ledger); text != p.disputed {
 		if p.disputed = text; text != "" {
 			s.log.Error("settle: the file and the mark of the ledger name different homes", "target", s.o.Target, "sku", p.sku,
-				"next", text)
+				"fix", text)
 		}
 	}
 	at := fmt.Sprintf("%d %s", p.ledger.moves, p.ledger.server)

@@ -175,7 +175,7 @@ func (s *Settler) count(b Batch, o Outcome) {
 	}
 	if o.Parked > 0 {
 		s.log.Error("settle: the database rejects orders; they are parked", "sku", b.SKU, "orders", o.Parked,
-			"at", b.To.Position.String(), "next", "sluice-settle status")
+			"at", b.To.Position.String(), "fix", "sluice-settle status")
 	}
 	if o.Short {
 		s.log.Error("settle: the stock table has too few units; the orders are booked, the stock was not changed",

@@ -205,7 +205,7 @@ func (s *Settler) repeat(ctx context.Context, every time.Duration, fault string,
 			trouble = ""
 		case ctx.Err() == nil && err.Error() != trouble:
 			trouble = err.Error()
-			s.log.Error(fault, "error", err)
+			s.log.Error(fault, "err", err)
 		}
 		if more && err == nil {
 			continue
@@ -237,7 +237,7 @@ func (s *Settler) list(ctx context.Context, places map[string]*skuCursor) {
 	skus, beyond, err := s.stream.SKUs(ctx)
 	if s.listTrouble = ""; err != nil {
 		s.listTrouble = "the SKUs cannot be listed: " + err.Error()
-		s.log.Warn("settle: the SKUs cannot be listed", "error", err)
+		s.log.Warn("settle: the SKUs cannot be listed", "err", err)
 		return
 	}
 	switch before := s.counts.unlisted.Swap(beyond); {
@@ -247,7 +247,7 @@ func (s *Settler) list(ctx context.Context, places map[string]*skuCursor) {
 		s.unlistedSince = s.now()
 		s.log.Error("settle: there are too many SKUs; the last ones by name are not settled, and their changes stay in Redis",
 			"target", s.o.Target, "settled", len(skus), "not_settled", beyond,
-			"next", "move SKUs to another Redis with a gateway and a settler of its own")
+			"fix", "move SKUs to another Redis with a gateway and a settler of its own")
 	}
 	for _, sku := range skus {
 		if places[sku] == nil {
@@ -375,6 +375,6 @@ func (s *Settler) end(ctx context.Context, p *skuCursor, worked bool, err error)
 	case err.Error() != p.trouble:
 		p.trouble = err.Error()
 		s.log.Error("settle: a SKU is not settled; its changes stay in Redis", "target", s.o.Target, "sku", p.sku,
-			"error", err)
+			"err", err)
 	}
 }

@@ -86,7 +86,7 @@ func (s *Settler) verifyAll(ctx context.Context) {
 		}
 		due, err := s.due(ctx, first)
 		if err != nil && err.Error() != trouble && ctx.Err() == nil {
-			s.log.Warn("settle: SKUs are not verified; they are tried again", "error", err)
+			s.log.Warn("settle: SKUs are not verified; they are tried again", "err", err)
 		}
 		if trouble = ""; err != nil {
 			trouble = err.Error()
@@ -146,7 +146,7 @@ func (s *Settler) verifySome(ctx context.Context, due []string) (again []string,
 			again = append(again, sku)
 		}
 		if text != k.trouble && text != "" && ctx.Err() == nil {
-			s.log.Error("settle: a SKU cannot be verified; it is tried again", "sku", sku, "error", err)
+			s.log.Error("settle: a SKU cannot be verified; it is tried again", "sku", sku, "err", err)
 		}
 		k.trouble = text
 	}

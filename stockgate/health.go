@@ -65,7 +65,7 @@ func (f *faults) report(sku string, cause error) {
 	case f.named[sku]:
 	case len(f.named) < maxNamed:
 		f.named[sku] = true
-		f.log.Warn("cannot read the stock of a SKU; its orders are decided by stock.on_error", "sku", sku, "cause", cause,
+		f.log.Warn("cannot read the stock of a SKU; its orders are decided by stock.on_error", "sku", sku, "err", cause,
 			"fix", "sluice check --online names what is wrong with its key")
 	case !f.full:
 		f.full = true

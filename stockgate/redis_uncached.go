@@ -79,6 +79,6 @@ func (r *Redis) learnApart(rejection error) {
 	denied := redis.HasErrorPrefix(rejection, "NOPERM") && strings.Contains(rejection.Error(), "'mget'")
 	if (denied || redis.HasErrorPrefix(rejection, noCommand)) && !r.apart.Swap(true) {
 		r.log.Warn("redis runs no mget for this user: the stock of each SKU is read by a command of its own, which costs "+
-			"Redis and the gate more", "cause", rejection)
+			"Redis and the gate more", "err", rejection)
 	}
 }

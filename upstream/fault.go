@@ -138,7 +138,7 @@ func (t *target) logUnreached(err error) {
 	t.faults.unreached(err)
 	if isDue(&t.faults.connectLog) {
 		t.log.Warn("cannot connect to the upstream; requests that no other target takes are answered 503 no_upstream",
-			"target", t.url, "error", err, "fix", Remedy(err))
+			"target", t.url, "err", err, "fix", Remedy(err))
 	}
 }
 
@@ -164,7 +164,7 @@ func (t *target) logBroken(o Outcome, err error) {
 	}
 	if isDue(&t.faults.responseLog) {
 		t.log.Warn("no usable response from the upstream; the client is answered "+answer,
-			"target", t.url, "error", err, "fix", fix)
+			"target", t.url, "err", err, "fix", fix)
 	}
 }
 
@@ -172,7 +172,7 @@ func (t *target) logBroken(o Outcome, err error) {
 func (t *target) logCut(err error) {
 	if isDue(&t.faults.responseLog) {
 		t.log.Warn("a response of the upstream broke off; the client has a part of it, and its connection is closed",
-			"target", t.url, "error", err, "fix", "see the log of the upstream")
+			"target", t.url, "err", err, "fix", "see the log of the upstream")
 	}
 }
 

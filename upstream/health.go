@@ -90,7 +90,7 @@ func (t *target) recordCheck(h Health, err error) {
 		s.passed = 0
 		if s.fails++; s.fails >= h.Fails && !s.down.Swap(true) {
 			t.moveWaiters()
-			t.log.Warn("target is down; it gets requests only while every target is down", "target", t.url, "error", err,
+			t.log.Warn("target is down; it gets requests only while every target is down", "target", t.url, "err", err,
 				"fix", Remedy(err))
 		}
 		return

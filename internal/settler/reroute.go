@@ -27,7 +27,7 @@ func (r *rerouter) run(ctx context.Context) {
 		if away := r.workers[i].watch.away(); i != r.to && away >= r.after {
 			if err := r.reroute(ctx, s, away); err != nil && ctx.Err() == nil {
 				r.log.Error("settle: SKUs wait for a database that is away, and cannot be moved; they are tried again",
-					"home", s.home.Name, "reroute_to", r.homes[r.to].home.Name, "error", err)
+					"home", s.home.Name, "reroute_to", r.homes[r.to].home.Name, "err", err)
 			}
 		}
 	}

@@ -85,7 +85,7 @@ func workJobs(ctx context.Context, pool *pgxpool.Pool, o jobOptions) error {
 		}
 		if text := err.Error(); text != said && ctx.Err() == nil {
 			said = text
-			o.Log.Error("jobs: the database cannot be used yet; jobs wait", "error", err, "again_in", jobsTryAgain)
+			o.Log.Error("jobs: the database cannot be used yet; jobs wait", "err", err, "again_in", jobsTryAgain)
 		}
 		if !periodic.Pause(ctx, jobsTryAgain) {
 			return nil // stopped while it waited

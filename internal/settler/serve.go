@@ -166,7 +166,7 @@ func (o *operated) serve(ctx context.Context, running *sync.WaitGroup, key, addr
 	server := &http.Server{Handler: admin.Ops(o.checks, o), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	running.Go(func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("settle: health and metrics are not served", "key", key, "error", err)
+			log.Error("settle: health and metrics are not served", "key", key, "err", err)
 		}
 	})
 	running.Go(func() {
@@ -195,7 +195,7 @@ func (s *Settlement) waitForSchema(ctx context.Context, c *config.Config, log *s
 		}
 		if text := err.Error(); text != said {
 			said = text
-			log.Error("settle: the database cannot be used yet; changes stay in Redis", "home", s.home.Name, "error", err,
+			log.Error("settle: the database cannot be used yet; changes stay in Redis", "home", s.home.Name, "err", err,
 				"again_in", again.String())
 		}
 		if !periodic.Pause(ctx, again) {

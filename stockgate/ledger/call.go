@@ -88,7 +88,7 @@ func (r *Store) finishCall(q *scriptCall, err error) (answer []any, _ error) {
 	switch {
 	case errors.Is(err, redisconn.ErrReplyMismatch):
 		r.log.Warn("reply was another call's: all connections are closed, and the next call closes the SKU", "sku", q.sku,
-			"cause", err)
+			"err", err)
 		if q.trace = r.Seen.Add(q.sku); q.trace != nil {
 			q.trace.Suspect(q.claim, lostEcho)
 		}
@@ -194,7 +194,7 @@ func (r *Store) alarm(sku, why string, c Claim) {
 	}
 	attrs := []any{"sku", sku, "why", why, "seen_epoch", c.Epoch, "seen_ver", c.Ver, "answered_call", c.Answered}
 	if why == lostKey {
-		attrs = append(attrs, "next", RecoverLost(sku))
+		attrs = append(attrs, "fix", RecoverLost(sku))
 	}
 	r.log.Error("ledger lost what it had said: the SKU is closed until it is recovered", attrs...)
 }

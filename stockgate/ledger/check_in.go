@@ -152,11 +152,11 @@ func (r *Store) resume(dir string) (err error) {
 	r.Log.Keep(r.journal, func(err, rejecting error) {
 		if rejecting != nil {
 			r.log.Error("orders are rejected: the journal of server.state_dir can neither be written nor deleted; "+
-				"mend the disk, or restart without server.state_dir", "cause", rejecting)
+				"mend the disk, or restart without server.state_dir", "err", rejecting)
 			return
 		}
 		r.log.Error("the journal of server.state_dir is given up until the next start: if this instance and "+
-			"Redis die in the same minute, an operator must open the SKUs", "cause", err)
+			"Redis die in the same minute, an operator must open the SKUs", "err", err)
 	})
 	return nil
 }

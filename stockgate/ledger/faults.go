@@ -50,7 +50,7 @@ func (r *core) report(f *fault, sku string, began int64, err error, begins, ends
 	case err == nil, f.logged, began < f.answeredAt, r.ctx.Err() != nil:
 	case r.faultNames.take(now):
 		f.logged, f.since = true, now
-		r.o.Log.Error(begins, "sku", sku, "cause", err, "do", adviceFor(err))
+		r.o.Log.Error(begins, "sku", sku, "err", err, "fix", adviceFor(err))
 	}
 }
 
@@ -58,7 +58,7 @@ func (r *core) report(f *fault, sku string, began int64, err error, begins, ends
 func adviceFor(err error) string {
 	text := err.Error()
 	if errors.Is(err, ErrLost) {
-		return "run the command that the cause ends with: the journal has these settlements, and recovery applies them"
+		return "run the command that err ends with: the journal has these settlements, and recovery applies them"
 	}
 	for _, f := range [...]struct{ word, advice string }{
 		{"OOM ", "redis has no memory left: raise maxmemory (redis-cli CONFIG SET maxmemory …), and never let it evict"},

@@ -160,7 +160,7 @@ func (r *maintenance) checkBacklog(ctx context.Context, some []*skuQueue, skus [
 		case errors.Is(err, ErrBacklog) && !q.backlogged:
 			q.backlogged = true
 			r.backlogged.Inc()
-			r.o.Log.Error("the ledger's changes are not acknowledged, and fill Redis' memory", "sku", q.sku, "cause", err)
+			r.o.Log.Error("the ledger's changes are not acknowledged, and fill Redis' memory", "sku", q.sku, "err", err)
 		case err == nil && q.backlogged:
 			q.backlogged = false
 			r.backlogged.Dec()
