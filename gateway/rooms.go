@@ -130,10 +130,10 @@ func (r *rooms) open(c *config.Config, m *roomRules, pages reject.RoomPages, bef
 	return room.New(made, m.keys)
 }
 
-// Wake answers all requests that wait for news: the instance is going to stop.
-func (r *rooms) Wake() {
+// StopWaiting answers all requests that wait for news: the instance is going to stop.
+func (r *rooms) StopWaiting() {
 	for _, one := range r.now.Load().all {
-		one.Wake()
+		one.StopWaiting()
 	}
 }
 

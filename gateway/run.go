@@ -108,7 +108,7 @@ func (g *Gateway) announce(log *slog.Logger) {
 	log.Info("draining", "delay", s.ShutdownDelay.String(), "timeout", s.ShutdownTimeout.String(),
 		"hint", "a second signal ends the process at once")
 	g.draining.Store(true)
-	g.rooms.Wake()
+	g.rooms.StopWaiting()
 	g.Server.AnnounceShutdown()
 	time.Sleep(s.ShutdownDelay)
 }

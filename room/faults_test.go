@@ -43,7 +43,7 @@ func TestRoom_AnInstanceThatEndsAnswersThoseWhoWait(t *testing.T) {
 		heard <- m
 	}()
 	testkit.Eventually(t, "it is parked", func() bool { return s.count() == 1 })
-	s.Wake()
+	s.StopWaiting()
 	if m := <-heard; m.Phase != Open {
 		t.Errorf("%+v", m)
 	}

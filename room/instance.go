@@ -181,13 +181,13 @@ func (r *Room) Later(s *State) (held, offSale int64) {
 	return s.Held - offSale, offSale
 }
 
-// Wake answers all requests that wait for news, and has no more wait: the instance is going to stop.
-func (r *Room) Wake() { r.parking.close() }
+// StopWaiting answers all requests that wait for news, and has no more wait: the instance is going to stop.
+func (r *Room) StopWaiting() { r.parking.close() }
 
 // Retire ends what Start has begun, but for calls under way. Those who wait for news are answered. Requests that still
 // have this room are served.
 func (r *Room) Retire() {
-	r.Wake()
+	r.StopWaiting()
 	r.stop()
 	r.done.Wait()
 }

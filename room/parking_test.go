@@ -91,6 +91,6 @@ func TestRoom_MoreThanMaxParkedAreAnsweredAtOnce(t *testing.T) {
 	if m, _ := (&person{user: "b"}).ask(t, s, false, "me", "respond-async, wait=30"); m.State != "none" {
 		t.Errorf("%+v", m)
 	}
-	s.Wake() // as before a shutdown
+	s.StopWaiting() // as before a shutdown
 	parked.Wait()
 }
