@@ -148,6 +148,17 @@ delivery = "queue"`,
 		`:2: queue.deliver_within: an order may wait for 20m0s, and its last attempt lasts up to 4 times upstream.timeout ` +
 			`(or queue.pull) and the grace, but stock.reserve.reservation_ttl is 15m0s; write reservation_ttl = "20m45s" or ` +
 			`more, or a shorter deliver_within`},
+	{`[stock.reserve]
+confirm_on = []
+[[route]]
+name = "a"
+match = "/"
+gate = "reserve"
+sku = "$arg_sku"
+delivery = "queue"`,
+		`:2: stock.reserve.confirm_on: is empty, so no answer confirms an order, and one that the shop has taken would be ` +
+			`delivered again, but a route has delivery = "queue"; write the statuses that confirm, like ["2xx"], or ` +
+			`delivery = "direct"`},
 	{`[stock.redis]
 topology = "sentinel"`,
 		`:1: stock.redis.master_name: is missing: topology "sentinel" asks for a master by its name; write it`},

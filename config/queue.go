@@ -56,6 +56,11 @@ func (c *Config) checkQueue(r *report) {
 			"deliver_within",
 			q.DeliverWithin, c.Stock.Reserve.ReservationTTL, need.String())
 	}
+	if len(c.Stock.Reserve.ConfirmOn) == 0 {
+		r.Fail("stock.reserve.confirm_on", "is empty, so no answer confirms an order, and one that the shop has taken would "+
+			"be delivered again, but a route has delivery = \"queue\"; write the statuses that confirm, like [\"2xx\"], or "+
+			"delivery = \"direct\"")
+	}
 	if c.Mode == "observe" {
 		r.Fail("mode", "\"observe\" forwards what would be rejected, but a route has delivery = \"queue\", whose orders are "+
 			"not forwarded; write delivery = \"direct\" while you observe")
