@@ -56,7 +56,7 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 	d.calls[callSlots].Add(1)
 	o := d.live()
 	granted, err := o.Store.Slots(ctx, ledger.SlotCall{Want: tokens, Limit: o.MaxInFlight, Rate: o.Rate,
-		For: (4*lease + d.live().Grace).Milliseconds(), Longest: d.longest().Milliseconds()})
+		For: (lease + o.Grace).Milliseconds(), Longest: d.longest().Milliseconds()})
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +69,13 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 			break
 		}
 		for _, o := range taken.Orders {
-			if p, ok := d.pulled(active[i].sku, o, tokens[0]); ok {
-				orders = append(orders, p)
-				tokens = tokens[1:]
+			p := place{token: tokens[0]}
+			if m, ok := d.pulled(active[i].sku, o, p); ok {
+				orders = append(orders, m)
+			} else {
+				d.slots.release(p) // perhaps another consumer has it
 			}
+			tokens = tokens[1:]
 		}
 		if len(taken.Orders) < n {
 			i++ // it has no more
@@ -88,13 +91,18 @@ func (d *Deliverer) Pull(ctx context.Context, c PullCall) (orders []Pulled, err 
 	return nil, err
 }
 
-func (d *Deliverer) pulled(sku string, o ledger.Leased, token string) (Pulled, bool) {
+// pulled is an order as it is handed out, unless its request or its place is lost.
+func (d *Deliverer) pulled(sku string, o ledger.Leased, p place) (Pulled, bool) {
+	r := result{move: ledger.MoveUnsent}
 	m, err := proxy.DecodeQueuedRequest(o.Request)
 	if err != nil {
-		d.work.Go(func() { d.decider.decide(sku, &o, stuck("its request is lost")) })
+		r = stuck("its request is lost")
+	}
+	if err != nil || !d.slots.extend(&o, p) {
+		d.work.Go(func() { d.decider.decide(sku, &o, r) })
 		return Pulled{}, false
 	}
-	receipt := strconv.FormatInt(o.Lease, 10) + "." + token
+	receipt := strconv.FormatInt(o.Lease, 10) + "." + p.token
 	if o.Open {
 		receipt += openMark
 	}

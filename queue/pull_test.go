@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sluice/internal/testkit"
@@ -44,6 +45,43 @@ func TestPull_ConsumerThatLeavesLosesNoOrder(t *testing.T) {
 	if err != nil || done != ledger.Changed {
 		t.Errorf("%v, %v", done, err)
 	}
+}
+
+// The places of a consumer that dies are free at the deadline of its attempts and the grace: no earlier, so that the
+// upstream never has more orders than the limit, and no later, so that other consumers get orders.
+func TestPull_PlacesOfADeadConsumerEndWithItsAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{knows: ledger.OrderNotFound}
+		open(t, b, func(o *Options) { o.Pulls, o.MaxInFlight, o.Timeout = true, 2, 5*time.Second })
+		for _, serial := range []string{"a", "b", "c", "d"} {
+			b.order(t, "1", serial)
+		}
+		take := func() (got string) {
+			orders, err := b.Pull(t.Context(), PullCall{SKU: "1", Orders: 4, Lease: 5 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range orders {
+				got += fmt.Sprint(o.Serial, o.Attempt, " ")
+			}
+			return got
+		}
+		for _, step := range []struct {
+			after time.Duration // since the step before
+			want  string
+		}{
+			{0, "a1 b1 "},
+			{5900 * time.Millisecond, ""},      // the lease and a grace of 1 s are not over
+			{200 * time.Millisecond, "a2 b2 "}, // these last twice as long
+			{10900 * time.Millisecond, ""},
+			{1300 * time.Millisecond, "a3 b3 "},
+		} {
+			time.Sleep(step.after) // in virtual time
+			if got := take(); got != step.want {
+				t.Fatalf("%v later: took %q, want %q", step.after, got, step.want)
+			}
+		}
+	})
 }
 
 // tallied counts the calls about decisions, and the most orders that one call was to hand out.
