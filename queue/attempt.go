@@ -113,7 +113,8 @@ func (s *sender) judge(now time.Time, o *ledger.Leased, resp *fasthttp.Response)
 		busy = false
 		s.pace.taken()
 	}
-	stated := len(resp.Header.Peek(proxy.OrderHeader)) > 0
+	word := string(resp.Header.Peek(proxy.OrderHeader))
+	stated := word != ""
 	switch outcome := s.live().Outcome(resp); {
 	case outcome == metrics.OrderConfirmed:
 		return result{kind: attemptConfirmed, move: ledger.MoveConfirm, answer: answerOf(resp)}
@@ -123,7 +124,7 @@ func (s *sender) judge(now time.Time, o *ledger.Leased, resp *fasthttp.Response)
 		return notNow(now, o, retryAfter(resp))
 	case !stated && o.Open: // it says nothing of the earlier attempt, which may have made the order
 		return result{kind: attemptUnknown}
-	case !stated && now.UnixMilli() >= o.Deadline:
+	case word != "sold-out" && now.UnixMilli() >= o.Deadline:
 		return s.again(o, ledger.MoveAgain)
 	}
 	return result{kind: attemptReleased, move: ledger.MoveRelease, answer: answerOf(resp)}

@@ -27,6 +27,7 @@ type bench struct {
 	mu    sync.Mutex
 	sent  []string                                                                  // SKU and serial of each attempt
 	reply func(attempt int, req *upstream.Request) (status int, o upstream.Outcome) // nil = 201
+	says  func(attempt int, h *fasthttp.ResponseHeader)                             // nil = no more than the status
 	knows ledger.OrderStatus
 }
 
@@ -49,6 +50,9 @@ func (b *bench) send(req *upstream.Request, resp *fasthttp.Response) upstream.Ou
 		status, outcome = b.reply(n, req)
 	}
 	resp.SetStatusCode(status)
+	if b.says != nil {
+		b.says(n, &resp.Header)
+	}
 	return outcome
 }
 
@@ -365,6 +369,36 @@ func TestDeliverer_BusyUpstreamMakesNoOrderStuck(t *testing.T) {
 			t.Errorf("%+v, sent %s", got, b.attempts())
 		}
 	})
+}
+
+// "released" after the deadline of an attempt speaks of that attempt, as the status alone does: the shop rejects work that
+// comes too late. A shop that has no stock would reject the next attempt, too.
+func TestDeliverer_AttemptThatIsReleasedTooLateWaitsAgain(t *testing.T) {
+	for word, want := range map[string]string{
+		"": "C [1 a 1 1 a 2]", "released": "C [1 a 1 1 a 2]", "sold-out": "X [1 a 1]",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &bench{knows: ledger.OrderNotFound}
+			b.reply = func(n int, _ *upstream.Request) (int, upstream.Outcome) {
+				if n > 1 {
+					return 201, upstream.Answered
+				}
+				time.Sleep(1500 * time.Millisecond)
+				return 409, upstream.Answered
+			}
+			b.says = func(n int, h *fasthttp.ResponseHeader) {
+				if n == 1 && word != "" {
+					h.Set(proxy.OrderHeader, word)
+				}
+			}
+			open(t, b, nil)
+			b.order(t, "1", "a")
+			time.Sleep(10 * time.Second)
+			if got := string(b.state(t, "1", "a").Status) + " " + b.attempts(); got != want {
+				t.Errorf("Sluice-Order %q: %s, want %s", word, got, want)
+			}
+		})
+	}
 }
 
 // An attempt that was answered is not in the upstream any more, though the answer does not tell what came of it.
