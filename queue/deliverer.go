@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"sluice/stockgate/ledger"
 )
 
@@ -41,6 +43,8 @@ type shared struct {
 	calls  [numCallKinds]atomic.Uint64
 	expire atomic.Uint64
 	alarms atomic.Uint64 // orders that became stuck
+
+	unasked rate.Sometimes // when a line is due
 }
 
 // live are the options in force.
@@ -61,7 +65,7 @@ func New(o Options) *Deliverer {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	common := &shared{pace: newPace(o.MaxInFlight, time.Now())}
+	common := &shared{pace: newPace(o.MaxInFlight, time.Now()), unasked: rate.Sometimes{Interval: unaskedLog}}
 	common.now.Store(&o)
 	d := &Deliverer{shared: common, wake: make(chan struct{}, 1), halt: make(chan struct{}), sender: sender{common}}
 	common.ctx, d.stop = context.WithCancel(context.Background())

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"sluice/proxy"
@@ -10,6 +11,7 @@ import (
 
 const (
 	askTimeout = 2 * time.Second
+	unaskedLog = 10 * time.Second // between two lines of the log about the upstream that cannot be asked
 	askFor     = 30 * time.Second // longer than an answer of the upstream and of the store may take
 	maxAsks    = 8                // at a time
 	firstAgain = time.Second
@@ -26,7 +28,17 @@ func (s *sender) ask(sku, serial string) ledger.OrderStatus {
 	defer cancel()
 	status, err := ask(ctx, sku, serial)
 	if err != nil {
-		return ledger.OrderUnknown
+		status = ledger.OrderUnknown
+	} else if status == ledger.OrderUnknown {
+		err = errors.New("its answer is neither 200 nor 404")
+	}
+	if err != nil && s.ctx.Err() == nil {
+		due := false
+		s.unasked.Do(func() { due = true }) // which holds its lock meanwhile
+		if due {
+			s.live().Log.Warn("status_url does not tell what became of an order of the queue; its unit stays held, and it "+
+				"is asked again", "sku", sku, "serial", serial, "err", err)
+		}
 	}
 	return status
 }
