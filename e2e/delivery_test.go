@@ -296,6 +296,25 @@ func TestDelivery_SlowsDownWhenTheShopIsBusyAndWaitsWhileItIsAway(t *testing.T) 
 	g.wantMetric(3, "sluice_delivery_attempts_total", `outcome="again"`)
 }
 
+// The shop's own word about its stock stops orders of the queue as those that are forwarded.
+func TestDelivery_ShopThatIsSoldOutGetsNoMoreOrders(t *testing.T) {
+	t.Parallel()
+	r, shop := redistest.Start(t), openLameShop(t)
+	shop.answer = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Sluice-Order", "sold-out")
+		w.WriteHeader(http.StatusConflict)
+		return false
+	}
+	g := gate(t, redisAt(r), boundless, shop.settings(shop.server.URL), "stock.sold_out_ttl = \"1m\"", waitingRoutes)
+	ok(t, "stock", "set", "--config", g.file, "1001", "9")
+	where := g.call(t, "POST", orderPath, "", "Cookie", "uid=ann", "Idempotency-Key", "key-ann").header.Get("Location")
+	soon(t, "it is released", func() bool { return g.call(t, "GET", where, "").State == "released" })
+	if next := g.call(t, "POST", orderPath, "", "Cookie", "uid=bob"); next.header.Get("X-Sluice-Reason") != "sold_out" {
+		t.Errorf("the next order: %+v", next)
+	}
+	g.wantMetric(1, "sluice_shop_sold_out_total", `order="held"`)
+}
+
 func TestDelivery_StuckOrderWaitsForAPerson(t *testing.T) {
 	t.Parallel()
 	r, shop := redistest.Start(t), openLameShop(t)

@@ -238,7 +238,9 @@ func (g *Gateway) buildQueue(r *runtime) (err error) {
 			return nil
 		}
 		if queue, err = openQueue(r.config, queueParts{Store: r.orders.Store, Upstream: g.shop,
-			Reserver: r.orders.Reserver, Draining: g.draining.Load, Log: g.log}); err != nil {
+			Reserver: r.orders.Reserver, Draining: g.draining.Load, Log: g.log, SoldOut: func(sku string) {
+				soldOutFeedback{g.feedback, r.orders}.Record(g.now(), []byte(sku), true)
+			}}); err != nil {
 			return err
 		}
 	}

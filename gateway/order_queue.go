@@ -28,6 +28,7 @@ type queueParts struct {
 	Upstream *upstream.Pool
 	Reserver func() *ledger.Reserver // nil while the ledger is not open yet
 	Draining func() bool             // no client may wait any longer
+	SoldOut  func(sku string)        // hears that the shop's own stock is used up
 	Log      *slog.Logger
 }
 
@@ -76,7 +77,7 @@ func (q *orderQueue) Use(c *config.Config, rules proxy.OutcomeRules, status *led
 		MaxInFlight: k.MaxInFlight, Rate: float64(k.Rate), Attempts: deliveryAttempts,
 		MaxOrder: int(k.MaxOrder), ByKey: k.Redeliver == "by_key",
 		Pulls: k.Pull > 0, Timeout: c.FirstAttempt(), Grace: k.Grace, Keep: ledger.KeepReleased,
-		Settled: q.settled, Settle: q.settle, News: q.news, Log: q.Log,
+		Settled: q.settled, Settle: q.settle, News: q.news, SoldOut: q.SoldOut, Log: q.Log,
 	}
 	if status != nil {
 		o.Ask = status.Ask

@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -68,7 +70,7 @@ func (s *sender) attempt(sku string, o *ledger.Leased) result {
 		return result{kind: attemptUnsent, move: ledger.MoveUnsent}
 	case upstream.Answered:
 		s.pace.answered()
-		r := s.judge(now, o, &resp)
+		r := s.judge(now, sku, o, &resp)
 		r.ended = resp.StatusCode() != fasthttp.StatusBadGateway && resp.StatusCode() != fasthttp.StatusGatewayTimeout
 		return r
 	}
@@ -101,14 +103,14 @@ func (s *sender) build(req *upstream.Request, m *proxy.QueuedRequest, sku string
 
 // judge reads the upstream's answer. One that rejects the order for now, or since it came after the attempt's deadline,
 // lets it wait again: the upstream has said that this attempt made none.
-func (s *sender) judge(now time.Time, o *ledger.Leased, resp *fasthttp.Response) result {
+func (s *sender) judge(now time.Time, sku string, o *ledger.Leased, resp *fasthttp.Response) result {
 	status := resp.StatusCode()
 	busy := true
 	switch status {
 	case fasthttp.StatusServiceUnavailable:
-		s.pace.unavailable(now, retryAfter(resp))
+		s.pace.unavailable(now, retryAfter(now, resp))
 	case fasthttp.StatusTooManyRequests:
-		s.pace.tooMany(now, retryAfter(resp))
+		s.pace.tooMany(now, retryAfter(now, resp))
 	default:
 		busy = false
 		s.pace.taken()
@@ -120,19 +122,27 @@ func (s *sender) judge(now time.Time, o *ledger.Leased, resp *fasthttp.Response)
 		return result{kind: attemptConfirmed, move: ledger.MoveConfirm, answer: answerOf(resp)}
 	case outcome != metrics.OrderRejected:
 		return result{kind: attemptUnknown}
+	case word == soldOut:
+		if told := s.live().SoldOut; told != nil {
+			told(sku)
+		}
 	case !stated && busy:
-		return notNow(now, o, retryAfter(resp))
+		return notNow(now, o, retryAfter(now, resp))
 	case !stated && o.Open: // it says nothing of the earlier attempt, which may have made the order
 		return result{kind: attemptUnknown}
-	case word != "sold-out" && now.UnixMilli() >= o.Deadline:
+	case now.UnixMilli() >= o.Deadline:
 		return s.again(o, ledger.MoveAgain)
 	}
 	return result{kind: attemptReleased, move: ledger.MoveRelease, answer: answerOf(resp)}
 }
 
+// soldOut is the word of proxy.OrderHeader by which the upstream says that it has no stock.
+const soldOut = "sold-out"
+
 const (
 	firstNotNow   = time.Second
 	notNowDoubles = 4
+	longestNotNow = 24 * time.Hour // no order waits for longer
 )
 
 // notNow lets an order wait again that the upstream rejects for now: for as long as it says, and longer each time.
@@ -150,13 +160,15 @@ func (s *sender) again(o *ledger.Leased, move ledger.Move) result {
 	return result{kind: attemptAgain, move: move}
 }
 
-// retryAfter is for how long the upstream wants no request, in whole seconds (RFC 9110, section 10.2.3).
-func retryAfter(resp *fasthttp.Response) time.Duration {
-	n, err := strconv.ParseUint(string(resp.Header.Peek("Retry-After")), 10, 16)
-	if err != nil {
-		return 0
+// retryAfter is for how long the upstream wants no request: seconds, or a date (RFC 9110, section 10.2.3).
+func retryAfter(now time.Time, resp *fasthttp.Response) (wait time.Duration) {
+	text := string(resp.Header.Peek("Retry-After"))
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		wait = time.Duration(min(n, uint64(longestNotNow/time.Second))) * time.Second
+	} else if date, err := http.ParseTime(text); err == nil {
+		wait = date.Sub(now)
 	}
-	return time.Duration(n) * time.Second
+	return min(max(wait, 0), longestNotNow)
 }
 
 // keptOfAnswer are the fields of an answer that are kept: what a client needs to read it, and no cookies, since who

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -371,8 +373,8 @@ func TestDeliverer_BusyUpstreamMakesNoOrderStuck(t *testing.T) {
 	})
 }
 
-// "released" after the deadline of an attempt speaks of that attempt, as the status alone does: the shop rejects work that
-// comes too late. A shop that has no stock would reject the next attempt, too.
+// "released" after the deadline of an attempt speaks of that attempt, as the status alone does: the shop rejects work
+// that comes too late. A shop that has no stock would reject the next attempt, too.
 func TestDeliverer_AttemptThatIsReleasedTooLateWaitsAgain(t *testing.T) {
 	for word, want := range map[string]string{
 		"": "C [1 a 1 1 a 2]", "released": "C [1 a 1 1 a 2]", "sold-out": "X [1 a 1]",
@@ -399,6 +401,83 @@ func TestDeliverer_AttemptThatIsReleasedTooLateWaitsAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Retry-After is any number of seconds, or a date (RFC 9110, section 10.2.3). What it puts off for longer than the order
+// may wait expires.
+func TestDeliverer_PutsAnOrderOffForRetryAfter(t *testing.T) {
+	date := func(after time.Duration) string {
+		return time.Now().Add(after).UTC().Format(http.TimeFormat) // when the test's clock begins
+	}
+	for name, c := range map[string]struct {
+		says func() string
+		sent int // within 20 s
+		want ledger.Status
+	}{
+		"seconds":       {func() string { return "30" }, 1, 'C'},
+		"a day":         {func() string { return "86400" }, 1, 'X'},
+		"beyond 64 bit": {func() string { return "99999999999999999999999" }, 1, 'X'},
+		"a date":        {func() string { return date(30 * time.Second) }, 1, 'C'},
+		"a past date":   {func() string { return date(-time.Hour) }, 2, 'C'},
+		"none":          {func() string { return "soon" }, 2, 'C'},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, text := &bench{}, c.says()
+				b.reply = func(n int, _ *upstream.Request) (int, upstream.Outcome) {
+					if n == 1 {
+						return 429, upstream.Answered
+					}
+					return 201, upstream.Answered
+				}
+				b.says = func(_ int, h *fasthttp.ResponseHeader) { h.Set("Retry-After", text) }
+				open(t, b, nil)
+				b.order(t, "1", "a")
+				b.sends(t)
+				time.Sleep(20 * time.Second)
+				if got := len(strings.Fields(b.attempts())) / 3; got != c.sent {
+					t.Errorf("sent %d times within 20 s, want %d", got, c.sent)
+				}
+				time.Sleep(2 * time.Minute)
+				if got := b.state(t, "1", "a").Status; got != c.want {
+					t.Errorf("status %c, want %c", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// What the shop says of its stock is told, whatever becomes of the order.
+func TestDeliverer_TellsThatTheShopIsSoldOut(t *testing.T) {
+	for word, want := range map[string]string{"sold-out": "[7]", "released": "[]"} {
+		synctest.Test(t, func(t *testing.T) {
+			b, said := &bench{}, []string{}
+			b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { return 409, upstream.Answered }
+			b.says = func(_ int, h *fasthttp.ResponseHeader) { h.Set(proxy.OrderHeader, word) }
+			open(t, b, func(o *Options) { o.SoldOut = func(sku string) { said = append(said, sku) } })
+			b.order(t, "7", "a")
+			time.Sleep(time.Second)
+			if got := fmt.Sprint(said); got != want {
+				t.Errorf("%s: told of %s, want %s", word, got, want)
+			}
+		})
+	}
+}
+
+// The upstream cannot be asked, and nothing but the log says why.
+func TestDeliverer_SaysSeldomThatTheUpstreamCannotBeAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, log := &bench{knows: ledger.OrderUnknown}, &testkit.Log{}
+		b.reply = func(int, *upstream.Request) (int, upstream.Outcome) { return 0, upstream.Broken }
+		open(t, b, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(log, nil)) })
+		for i := range 8 {
+			b.order(t, "1", fmt.Sprint(i))
+		}
+		time.Sleep(9 * time.Second)
+		if got := log.Count("level=WARN"); got != 1 {
+			t.Errorf("%d lines for 8 orders within 9 s:\n%s", got, log)
+		}
+	})
 }
 
 // An attempt that was answered is not in the upstream any more, though the answer does not tell what came of it.

@@ -41,7 +41,7 @@ type Store interface {
 	Names(ctx context.Context, after string) ([]string, error)
 }
 
-// Options say how orders are delivered. None may be missing but Signer, Source, Rate, News and Log.
+// Options say how orders are delivered. None may be missing but Signer, Source, Rate, SoldOut, News and Log.
 type Options struct {
 	Store Store
 
@@ -66,6 +66,8 @@ type Options struct {
 
 	Settled func(sku, serial string, op ledger.Op, h ledger.StockVersion) // an order was settled here
 	Settle  func(sku, serial string, op ledger.Op)                        // settles what Decide could not
+
+	SoldOut func(sku string) // the upstream says that its own stock is used up; nil = no one listens
 
 	// this instance has handed an order out, or settled it; nil = no one listens
 	News func(sku string, p ledger.Position)
