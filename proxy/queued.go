@@ -198,10 +198,11 @@ func (p *Proxy) cancelQueued(r *Request, sku, serial string) rejection {
 	return rejection{}
 }
 
-// keptFields are the header fields that wait with an order: no more than the upstream needs to place it.
-var keptFields = [...]string{"Host", "Accept", "Accept-Language", "Authorization", "Content-Encoding",
-	"Content-Language", "Content-Type", "Cookie", "Origin", "Referer", "User-Agent", "X-Csrf-Token", "X-Requested-With",
-	"X-Xsrf-Token", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via"}
+// keptFields are the header fields that wait with an order, beside those that describe its body: no more than the
+// upstream needs to place it.
+var keptFields = [...]string{"Host", "Accept", "Accept-Language", "Authorization", "Cookie", "Origin",
+	"Referer", "User-Agent", "X-Csrf-Token", "X-Requested-With", "X-Xsrf-Token", "X-Forwarded-For", "X-Forwarded-Host",
+	"X-Forwarded-Proto", "Via"}
 
 // waitingFields are those of the header lines of a request that wait with it. requestID names one more; "" = none.
 func waitingFields(lines []byte, requestID string) (kept []KeptField) {
@@ -220,6 +221,9 @@ func isKeptField(name []byte, requestID string) bool {
 		if octets.EqualFold(name, kept) {
 			return true
 		}
+	}
+	if octets.HasPrefixFold(name, "Content-") { // the body is kept as it came, and its length is told anew
+		return !octets.EqualFold(name, "Content-Length")
 	}
 	return requestID != "" && octets.EqualFold(name, requestID)
 }

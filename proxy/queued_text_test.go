@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 )
@@ -41,4 +42,14 @@ func FuzzQueuedText(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestQueuedFields_KeepWhatDescribesTheBody(t *testing.T) {
+	lines := "Host: shop\r\nContent-Length: 3\r\ncontent-digest: sha-256=:x:\r\nContent-MD5: y\r\n" +
+		"Content-Type: text/plain\r\nContents: 1\r\nX-Forwarded-Port: 443\r\nX-Request-Id: r\r\n\r\n"
+	got := fmt.Sprint(waitingFields([]byte(lines), "X-Request-ID"))
+	const want = "[{Host shop} {content-digest sha-256=:x:} {Content-MD5 y} {Content-Type text/plain} {X-Request-Id r}]"
+	if got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
 }

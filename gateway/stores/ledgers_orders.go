@@ -102,7 +102,13 @@ func (l *Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (a
 		d.Decided(r.SKU, r.Serial, did)
 		d.Learn(r.SKU, hint)
 	}
-	return outcome(r, did, done[0])
+	out, err := outcome(r, did, done[0])
+	if did == ledger.Release && done[0] == ledger.Already { // it was released, or sold and refunded
+		if found, known, err := l.store.Find(ctx, r.SKU, r.Serial); err == nil && known {
+			out.State = found.Status
+		}
+	}
+	return out, err
 }
 
 // requeue has an order that waits for a person be delivered again, before its reservation ends.

@@ -143,6 +143,7 @@ func TestLedgers_EachOpOnAReservationIsDoneOnce(t *testing.T) {
 				k.Says(200, storetest.Words(`"changed":false`, `"state":"`+state+`"`), "POST", path+"?sku=1001", "")
 			}
 		}
+		k.Says(200, storetest.Words(`"changed":false`, `"state":"refunded"`), "POST", "/reservations/refund/release", "")
 		if s := k.Stock("1001"); s.Held != 0 || s.Sold != 1 {
 			t.Errorf("%d held, %d sold; want 0 and 1", s.Held, s.Sold)
 		}
