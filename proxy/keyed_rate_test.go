@@ -74,6 +74,10 @@ func TestKeyedRate_OneKeyHasItsBurst(t *testing.T) {
 		{"escaped cookie", "$cookie_uid", []string{" GET /search/\r\nCookie: uid=s:7+\r\n",
 			" GET /search/\r\nCookie: uid=%73%3a%37%2B\r\n", " GET /search/\r\nCookie: uid=s%3A7%20\r\n"},
 			" GET /search/\r\nCookie: uid=s:8+\r\n"},
+		{"cookie with blanks", "$cookie_uid", []string{" GET /search/\r\nCookie: uid=s\r\n",
+			" GET /search/\r\nCookie: uid= s\r\n", " GET /search/\r\nCookie: uid=\t  s\r\n",
+			" GET /search/\r\nCookie: uid=s%20; a=b\r\n", " GET /search/\r\nCookie: uid=  \" s%09 \"\r\n"},
+			" GET /search/\r\nCookie: uid=t\r\n"},
 		{"header", "$http_api_key", []string{" GET /search/\r\nApi-Key: k\r\n"}, " GET /search/\r\nApi-Key: K\r\n"},
 		{"together", "$arg_a$arg_b", []string{" GET /search/?a=1&b=23"}, " GET /search/?a=12&b=3"},
 		{"form", "x$form_q", []string{postForm + "q=1"}, postForm + "q=2"},
@@ -89,7 +93,7 @@ func TestKeyedRate_OneKeyHasItsBurst(t *testing.T) {
 				}
 				return ask(from, request)
 			}
-			for i, want := range []string{"200", "200", "200", "rate", "rate", "rate"} {
+			for i, want := range []string{"200", "200", "200", "rate", "rate", "rate", "rate"} {
 				if got := send(c.same[i%len(c.same)]); got != want {
 					t.Errorf("request %d of the same key: %s, want %s", i, got, want)
 				}

@@ -74,6 +74,9 @@ func (l *LimitKey) FromValues(values []string) (key []byte, err error) {
 	}
 	for i, v := range values {
 		if of[i].Kind() != RemoteAddr {
+			if of[i].Kind() == Cookie {
+				v = string(trimCookie([]byte(v)))
+			}
 			if v == "" {
 				return nil, fmt.Errorf("%s has no value: a request without one is not counted", of[i].Text())
 			}

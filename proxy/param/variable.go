@@ -322,7 +322,7 @@ func (p *Part) required(s *Source) ([]byte, Fault) {
 }
 
 // Lookup is the value of one part. It is empty without a fault where the request lacks it, also since the body is of
-// another type. The value belongs to the request and to s.
+// another type. A cookie lacks what shops trim. The value belongs to the request and to s.
 func (p *Part) Lookup(s *Source) (value []byte, fault Fault) {
 	switch p.kind {
 	case Literal:
@@ -339,7 +339,7 @@ func (p *Part) Lookup(s *Source) (value []byte, fault Fault) {
 		return s.pair(s.Query, p)
 	case Cookie:
 		value, fault = s.Cookie(p.name)
-		return s.plainCookie(value), fault
+		return trimCookie(s.plainCookie(value)), fault
 	case Header:
 		return s.Header(p.name)
 	case Form:
