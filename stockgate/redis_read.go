@@ -194,9 +194,10 @@ func exec(ctx context.Context, pipe redis.Pipeliner) ([]redis.Cmder, error) {
 	for _, a := range answers {
 		err := a.Err()
 		switch {
-		case err == nil, ofKey(err):
-		case ofScript(a, err):
+		case err == nil:
+		case ofScript(a, err): // before ofKey: NOPERM of SCRIPT LOAD entails NOSCRIPT, too
 			load = load || a.Name() == "script"
+		case ofKey(err):
 		case load && redis.HasErrorPrefix(err, noScript):
 		default:
 			return nil, err

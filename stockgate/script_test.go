@@ -142,11 +142,18 @@ func TestScript_OlderRedisRunsTheScriptToo(t *testing.T) {
 }
 
 func TestScript_UserWithoutTheRightToAScriptIsToldSo(t *testing.T) {
-	server := redistest.Start(t)
-	setUp(t, server, "ACL SETUSER default -evalsha_ro")
-	r := readOne(t, scripted(t, server, "return 5"), "x")
-	if r.Fault == nil || !strings.Contains(fmt.Sprint(r.Fault), "NOPERM") {
-		t.Fatalf("read %+v, want a fault that names NOPERM", r)
+	for right, want := range map[string]string{
+		"-evalsha_ro": "NOPERM", "-evalsha_ro -evalsha": "NOPERM", "-script|load": "load script_file: NOPERM",
+	} {
+		server := redistest.Start(t)
+		setUp(t, server, "SCRIPT FLUSH", "ACL SETUSER default "+right)
+		s := scripted(t, server, "return 5")
+		if r := readOne(t, s, "x"); r.Fault == nil || !strings.Contains(fmt.Sprint(r.Fault), want) {
+			t.Errorf("%s: read %+v, want a fault that names %s", right, r, want)
+		}
+		if !s.metrics.up.Load() {
+			t.Errorf("%s: Redis counts as lost", right)
+		}
 	}
 }
 
