@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"math"
 	"strconv"
 	"time"
 
@@ -51,7 +52,7 @@ func newJWT(o JWTOptions) (*JWT, error) {
 		cache: newTokenCache(o.Remember)}
 	j.rules = []jwt.ParserOption{
 		jwt.WithValidMethods([]string{o.Algorithm}), jwt.WithExpirationRequired(), jwt.WithLeeway(o.Leeway),
-		jwt.WithJSONNumber(), jwt.WithStrictDecoding(),
+		jwt.WithJSONNumber(), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation(), // verify does it
 	}
 	if o.Issuer != "" {
 		j.rules = append(j.rules, jwt.WithIssuer(o.Issuer))
@@ -96,6 +97,10 @@ func (j *JWT) verify(token string, key *digest, now time.Time) (map[string][]byt
 	parsed := jwt.MapClaims{}
 	rules := append(j.rules[:len(j.rules):len(j.rules)], jwt.WithTimeFunc(func() time.Time { return now }))
 	read, err := jwt.NewParser(rules...).ParseWithClaims(token, parsed, j.keys.forToken)
+	if err == nil {
+		boundTimes(parsed)
+		err = jwt.NewValidator(rules...).Validate(parsed)
+	}
 	expires, noTime := parsed.GetExpirationTime()
 	switch {
 	case errors.Is(err, jwt.ErrTokenSignatureInvalid) && read.Method.Alg() != j.algorithm:
@@ -111,6 +116,19 @@ func (j *JWT) verify(token string, key *digest, now time.Time) (map[string][]byt
 	}
 	j.cache.store(key, claims, expires.Add(j.leeway).Unix())
 	return claims, reject.NoCause
+}
+
+// boundTimes brings times that no clock reaches, such as an exp of 2^63-1, into what the library can compare: it would
+// take those beyond 64 bits for long ago.
+func boundTimes(claims jwt.MapClaims) {
+	const most = 1 << 53 // s, in digits that a float64 keeps
+	for _, name := range []string{"exp", "nbf"} {
+		if n, ok := claims[name].(json.Number); ok {
+			if at, _ := n.Float64(); math.Abs(at) > most { // beyond float64: infinite
+				claims[name] = json.Number(strconv.FormatFloat(math.Copysign(most, at), 'f', 0, 64))
+			}
+		}
+	}
 }
 
 // faultOf is the first check that a token fails. The signature comes first, as only then the claims are the issuer's.
