@@ -216,7 +216,7 @@ func TestWhy_ReportsARejection(t *testing.T) {
 		})
 		wants(t, s.out, id, reason)
 		if reason == "window" {
-			wants(t, s.out, "limits.window: max off, max_per_sku 1 in 1s, max_delay 0s", "wait_ms")
+			wants(t, s.out, "limits.window: max off, max_per_sku 1 in 1s, max_delay 0s", "wait_ms", "meaning")
 		}
 	}
 	if s := run(t, "", "why", "--user", "7", "--sku", "1001", "--json", "--admin", g.admin); strings.Count(s.out,

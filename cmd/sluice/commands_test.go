@@ -330,6 +330,21 @@ func TestWhy_NoEntrySaysWhereElseToLook(t *testing.T) {
 	}
 }
 
+func TestWhy_ReasonOfARejectionIsExplained(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"reason":"no_upstream"}`: "reason   no_upstream\nmeaning  no target could be reached: nothing was sent\n",
+		`{"reason":"rate","limit":"no_upstream"}`: "reason   rate\nmeaning  a `[[limits.rate]]`: see limits.md, or joins of one " +
+			"user of a waiting room\nlimit    no_upstream\n",
+		`{"reason":"admitted"}`:           "reason  admitted\n",
+		`{"reason":"of another version"}`: "reason  of another version\n",
+	} {
+		var out strings.Builder
+		if err := spellOut(&out, []byte(line)); err != nil || out.String() != want {
+			t.Errorf("%s: %q, %v; want %q", line, out.String(), err, want)
+		}
+	}
+}
+
 // What is to be done comes first, and what is in force only where it is asked for. The bound of the stock is named.
 func TestCheck_ShowsFiguresOnDemand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.toml")

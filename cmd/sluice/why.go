@@ -16,6 +16,7 @@ import (
 	"sluice/admin"
 	"sluice/gateway/stores"
 	"sluice/internal/cli"
+	"sluice/proxy/reject"
 )
 
 func newWhy() *cobra.Command {
@@ -82,7 +83,7 @@ func noEntry(since time.Time, ordered bool) string {
 	return text + "check the ID: it is X-Request-Id of the response; for an order: sluice reservation get SERIAL"
 }
 
-// spellOut prints one line of the log for people: its members in their order, one a row.
+// spellOut prints one line of the log for people: its members in their order, one a row, and what the reason means.
 func spellOut(to io.Writer, line json.RawMessage) error {
 	rows := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
 	d := json.NewDecoder(strings.NewReader(string(line)))
@@ -100,6 +101,9 @@ func spellOut(to io.Writer, line json.RawMessage) error {
 			return fmt.Errorf("read the gateway's answer: %w", err)
 		}
 		fmt.Fprintf(rows, "%v\t%s\n", name, stores.PrintableName(fmt.Sprint(value)))
+		if meaning := reject.MeaningOf(fmt.Sprint(value)); name == "reason" && meaning != "" {
+			fmt.Fprintf(rows, "meaning\t%s\n", meaning)
+		}
 	}
 	return rows.Flush()
 }

@@ -5,6 +5,8 @@
 // It does not decide whether a request is rejected: package proxy does.
 package reject
 
+import "regexp"
+
 // Reason says why a request was rejected. Its String is the name in answers, logs and metrics.
 type Reason uint8
 
@@ -62,7 +64,7 @@ type rejection struct {
 	flags  flags
 	en, zh string // title
 
-	meaning string // when it is given, for docs/http.md: Markdown in one line
+	meaning string // when it is given, for docs/http.md and `sluice why`: Markdown in one line
 }
 
 type flags uint8
@@ -181,6 +183,19 @@ var table = [NumReasons]rejection{
 
 // String is the name in answers, logs and metrics.
 func (r Reason) String() string { return table[r].name }
+
+// MeaningOf says in plain text when the reason of that name is given; "" where it is not known, or no rejection.
+func MeaningOf(name string) string {
+	for _, row := range table {
+		if row.name == name {
+			return markup.ReplaceAllString(row.meaning, "$1")
+		}
+	}
+	return ""
+}
+
+// markup is what Markdown adds to a text: addresses of links, and emphasis.
+var markup = regexp.MustCompile(`\[([^]]*)\]\([^)]*\)|\*\*`)
 
 // Class is the group of reasons whose answer the configuration sets together.
 func (r Reason) Class() Class { return table[r].class }
