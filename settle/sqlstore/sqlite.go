@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"net/url"
+	"path/filepath"
 	"strings"
 
 	"modernc.org/sqlite"
@@ -20,10 +20,15 @@ func openSQLite(path string) (*sql.DB, dialect, error) {
 	if path = strings.TrimPrefix(path, "//"); path == "" {
 		return nil, dialect{}, errors.New("database: the path is missing; write sqlite:/var/lib/sluice/settle.db")
 	}
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+sqlitePragmas)
+	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, dialect{}, err
 	}
+	file, err := newSQLiteFile(path)
+	if err != nil {
+		return nil, dialect{}, err
+	}
+	db := sql.OpenDB(file)
 	db.SetMaxOpenConns(2) // there is one writer; a second one would wait for the lock
 	return db, dialect{
 		name: "sqlite", now: "CURRENT_TIMESTAMP",

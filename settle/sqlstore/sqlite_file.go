@@ -1,0 +1,95 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"sync"
+
+	"modernc.org/sqlite"
+)
+
+// sqliteFile opens connections to a file of SQLite. All of them are to the file that the first one has opened: where
+// the path leads to another one, or to none, each use of a connection fails. SQLite itself would write on into a file
+// that no one can open any more, and its log would destroy the one that has come in its place.
+type sqliteFile struct {
+	driver.Connector
+
+	path string
+
+	mu     sync.Mutex
+	opened fs.FileInfo // nil = it was not opened yet
+}
+
+func newSQLiteFile(path string) (*sqliteFile, error) {
+	f := &sqliteFile{path: path}
+	var err error
+	f.Connector, err = sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + sqlitePragmas)
+	return f, err
+}
+
+// Connect implements driver.Connector.
+func (f *sqliteFile) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := f.check(false); err != nil {
+		return nil, err
+	}
+	opened, err := f.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.check(true); err != nil {
+		_ = opened.Close()
+		return nil, err
+	}
+	return sqliteConn{opened.(sqliteDriverConn), f}, nil
+}
+
+// check is an error unless the path leads to the file that was opened, or may be opened. With opened it was right now.
+func (f *sqliteFile) check(opened bool) error {
+	info, err := os.Stat(f.path)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	gone := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err != nil && !gone:
+		return err
+	case f.opened == nil && opened && !gone:
+		f.opened = info
+	case f.opened != nil && (gone || !os.SameFile(info, f.opened)):
+		return fmt.Errorf("the file %s was replaced or deleted while it was open: stop the settlers, remove %[1]s-wal and "+
+			"%[1]s-shm, and start them again", f.path)
+	}
+	return nil
+}
+
+// sqliteDriverConn is what the driver's connections can do.
+type sqliteDriverConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.Pinger
+	driver.QueryerContext
+	driver.SessionResetter
+	driver.Validator
+}
+
+// sqliteConn is a connection that is used only while its file is at the path.
+type sqliteConn struct {
+	sqliteDriverConn
+
+	file *sqliteFile
+}
+
+// ResetSession implements driver.SessionResetter: it is called before each use. The pool heeds no other error, and
+// tells that of the new connection, which it then asks for.
+func (c sqliteConn) ResetSession(ctx context.Context) error {
+	if c.file.check(false) != nil {
+		return driver.ErrBadConn
+	}
+	return c.sqliteDriverConn.ResetSession(ctx)
+}
