@@ -25,12 +25,18 @@ func TestSettleCommands_TellTheBooks(t *testing.T) {
 		}
 	}
 	prints("CREATE TABLE sluice_order")
-	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "settle.db")); err == nil {
-		t.Error("migrate --print has made the database")
+	path := filepath.Join(filepath.Dir(file), "settle.db")
+	for _, line := range []string{"status", "report", "verify", "verify 1001", "orders 1001", "rebuild 1001", "solve 1"} {
+		out, err := command(t, append(strings.Fields(line), "-c", file)...)
+		if want := path + " does not exist; sluice-settle run makes it"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s without a file: %q, %v; want %q", line, out, err, want)
+		}
 	}
-	if out, err := command(t, "status", "-c", file); err == nil ||
-		!strings.Contains(out+err.Error(), "sluice-settle migrate") {
-		t.Errorf("without tables: %q, %v", out, err)
+	if out, err := command(t, "check-new", "1001", "-c", file); err != nil {
+		t.Errorf("check-new without a file: %q, %v", out, err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a command that only reads has made the database")
 	}
 	for _, want := range []string{"applied 00001_settlement.sql", "the tables are those of this version"} {
 		if out, err := command(t, "migrate", "-c", file); err != nil || !strings.Contains(out, want) {

@@ -27,6 +27,7 @@ func (s *Store) Texts(ctx context.Context, query string) (all []string, err erro
 
 // MigrateTo migrates to a version.
 func (s *Store) MigrateTo(ctx context.Context, version int64) error {
+	s.mayCreate()
 	p, err := s.provider()
 	if err == nil {
 		_, err = p.UpTo(ctx, version)

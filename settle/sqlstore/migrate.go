@@ -47,8 +47,9 @@ const (
 )
 
 // Migrate creates or changes Sluice's tables, and returns the names of the files that it has applied. It may run in
-// several processes: a settler of SQLite migrates by itself.
+// several processes: a settler of SQLite migrates by itself. It alone makes a file that is not there.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
+	s.mayCreate()
 	p, err := s.provider()
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
@@ -68,6 +69,12 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 			return applied, fmt.Errorf("migrate: %w", err)
 		}
 		time.Sleep(migratePause)
+	}
+}
+
+func (s *Store) mayCreate() {
+	if s.d.file != nil {
+		s.d.file.create.Store(true)
 	}
 }
 
@@ -119,6 +126,9 @@ func (s *Store) applied(ctx context.Context, versions database.Store) (applied m
 		exists, err = asked.TableExists(ctx, s.db)
 	} else { // goose does not know it of SQLite
 		err = s.db.QueryRowContext(ctx, "SELECT COUNT(*) > 0 FROM sqlite_master WHERE name = ?", versionTable).Scan(&exists)
+	}
+	if errors.Is(err, ErrSchema) { // there is no file yet
+		return nil, false, nil
 	}
 	if err != nil || !exists {
 		return nil, false, err

@@ -34,7 +34,7 @@ func openSQLite(path string) (*sql.DB, dialect, error) {
 		name: "sqlite", now: "CURRENT_TIMESTAMP",
 		clock: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
 		quote: `"`, insertion: "INSERT", ignored: " ON CONFLICT DO NOTHING",
-		upsert: upsertSQLite, isData: isSQLiteData,
+		upsert: upsertSQLite, isData: isSQLiteData, file: file,
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"modernc.org/sqlite"
 )
@@ -17,9 +18,10 @@ import (
 // the path leads to another one, or to none, each use of a connection fails. SQLite itself would write on into a file
 // that no one can open any more, and its log would destroy the one that has come in its place.
 type sqliteFile struct {
-	driver.Connector
+	driver.Connector // of a file that is there
 
-	path string
+	path   string
+	create atomic.Bool // a file that is not there is made: Migrate sets it
 
 	mu     sync.Mutex
 	opened fs.FileInfo // nil = it was not opened yet
@@ -28,8 +30,12 @@ type sqliteFile struct {
 func newSQLiteFile(path string) (*sqliteFile, error) {
 	f := &sqliteFile{path: path}
 	var err error
-	f.Connector, err = sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + sqlitePragmas)
+	f.Connector, err = f.connector("rw")
 	return f, err
+}
+
+func (f *sqliteFile) connector(mode string) (driver.Connector, error) {
+	return sqlite.NewConnector("file:" + (&url.URL{Path: f.path}).EscapedPath() + "?mode=" + mode + "&" + sqlitePragmas)
 }
 
 // Connect implements driver.Connector.
@@ -37,7 +43,14 @@ func (f *sqliteFile) Connect(ctx context.Context) (driver.Conn, error) {
 	if err := f.check(false); err != nil {
 		return nil, err
 	}
-	opened, err := f.Connector.Connect(ctx)
+	to := f.Connector
+	if f.create.Load() {
+		var err error
+		if to, err = f.connector("rwc"); err != nil {
+			return nil, err
+		}
+	}
+	opened, err := to.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +70,8 @@ func (f *sqliteFile) check(opened bool) error {
 	switch {
 	case err != nil && !gone:
 		return err
+	case f.opened == nil && gone && !f.create.Load():
+		return absentError(f.path)
 	case f.opened == nil && opened && !gone:
 		f.opened = info
 	case f.opened != nil && (gone || !os.SameFile(info, f.opened)):
@@ -65,6 +80,12 @@ func (f *sqliteFile) check(opened bool) error {
 	}
 	return nil
 }
+
+// absentError is ErrSchema of a path at which no file is.
+type absentError string
+
+func (e absentError) Error() string        { return string(e) + " does not exist; sluice-settle run makes it" }
+func (e absentError) Is(target error) bool { return target == ErrSchema }
 
 // sqliteDriverConn is what the driver's connections can do.
 type sqliteDriverConn interface {

@@ -64,6 +64,7 @@ type dialect struct {
 	upsert     upserter
 	isData     func(error) bool
 	options    *sql.TxOptions
+	file       *sqliteFile // nil = a server
 }
 
 // upserter writes orders, and returns by how many units the stock must be lowered. take false = no row takes or returns
@@ -270,4 +271,4 @@ func broken(err error) error {
 }
 
 // Embedded reports whether the database is a file of this process, with no operator of its own.
-func (s *Store) Embedded() bool { return s.d.name == "sqlite" }
+func (s *Store) Embedded() bool { return s.d.file != nil }
