@@ -35,6 +35,10 @@ func TestCheck_TriesTheDatabaseOfTheSettler(t *testing.T) {
 		t.Fatal(out, err)
 	}
 	wants("tables", "ok   settle    sqlite:settle.db has the tables of this version")
+	editConfig(t, file, "sqlite:settle.db", "sqlite:config.toml")
+	wants("no database", "FAIL settle    sqlite:config.toml: reach the database: "+file+": file is not a database",
+		"; mend the file, or correct [settle]")
+	editConfig(t, file, "sqlite:config.toml", "sqlite:settle.db")
 	const postgres = "postgres://u@127.0.0.1:1/shop"
 	editConfig(t, file, "[[route]]", "orders_query = \"SELECT serial FROM nowhere WHERE sku = :sku\"\n[[route]]")
 	editConfig(t, file, "sqlite:settle.db", postgres)

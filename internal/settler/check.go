@@ -72,8 +72,12 @@ func checkHome(ctx context.Context, o *doctor.Report, c *config.Config) error {
 		o.Fail("settle", "%s: %v", c.Settle.Database, err)
 		return nil
 	case err != nil:
-		o.Fail("settle", "%s: %v; orders go on, and their changes stay in Redis; start it, or correct [settle]",
-			c.Settle.Database, err)
+		remedy := "start it"
+		if store.Embedded() {
+			remedy = "mend the file"
+		}
+		o.Fail("settle", "%s: %v; orders go on, and their changes stay in Redis; %s, or correct [settle]",
+			c.Settle.Database, err, remedy)
 		return nil
 	}
 	if err := checkJobs(ctx, c); err != nil {

@@ -51,7 +51,7 @@ func (s *Store) Claim(ctx context.Context) error {
 	if s.shop != "" {
 		query := s.d.insertion + " INTO sluice_shop (one, name) VALUES (1, ?)" + s.d.ignored
 		if _, err := s.db.ExecContext(ctx, s.sql(query), s.shop); err != nil {
-			return fmt.Errorf("claim the database: %w", broken(err))
+			return fmt.Errorf("claim the database: %w", s.broken(err))
 		}
 	}
 	return s.CheckShop(ctx)
@@ -75,7 +75,7 @@ func (s *Store) CheckShop(ctx context.Context) error {
 func (s *Store) CheckRights(ctx context.Context) (missing []string) {
 	try := func(what, query string) {
 		if _, err := s.db.ExecContext(ctx, s.sql(query)); err != nil {
-			missing = append(missing, fmt.Sprintf("%s: %v", what, broken(err)))
+			missing = append(missing, fmt.Sprintf("%s: %v", what, s.broken(err)))
 		}
 	}
 	for _, t := range []struct{ table, columns, changed string }{

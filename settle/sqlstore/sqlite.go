@@ -48,9 +48,16 @@ func upsertSQLite(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []se
 
 // Primary result codes of SQLite: https://sqlite.org/rescode.html
 const (
+	sqlitePerm       = 3
+	sqliteReadOnly   = 8
+	sqliteIO         = 10
+	sqliteCorrupt    = 11
+	sqliteFull       = 13
+	sqliteCannotOpen = 14
 	sqliteTooBig     = 18
 	sqliteConstraint = 19
 	sqliteMismatch   = 20
+	sqliteNoDatabase = 26
 )
 
 func isSQLiteData(err error) bool {

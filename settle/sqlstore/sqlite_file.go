@@ -8,9 +8,12 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 )
 
@@ -43,8 +46,8 @@ func (f *sqliteFile) Connect(ctx context.Context) (driver.Conn, error) {
 	if err := f.check(false); err != nil {
 		return nil, err
 	}
-	to := f.Connector
-	if f.create.Load() {
+	to, creates := f.Connector, f.create.Load()
+	if creates {
 		var err error
 		if to, err = f.connector("rwc"); err != nil {
 			return nil, err
@@ -52,13 +55,20 @@ func (f *sqliteFile) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	opened, err := to.Connect(ctx)
 	if err != nil {
+		return nil, f.explain(err)
+	}
+	conn := sqliteConn{opened.(sqliteDriverConn), f}
+	if err = f.check(true); err == nil && creates {
+		var reads bool
+		if reads, err = conn.IsReadOnly("main"); err == nil && reads {
+			err = fmt.Errorf("%s can only be read%s", f.path, f.unwritable())
+		}
+	}
+	if err != nil {
+		_ = conn.Close()
 		return nil, err
 	}
-	if err := f.check(true); err != nil {
-		_ = opened.Close()
-		return nil, err
-	}
-	return sqliteConn{opened.(sqliteDriverConn), f}, nil
+	return conn, nil
 }
 
 // check is an error unless the path leads to the file that was opened, or may be opened. With opened it was right now.
@@ -87,6 +97,31 @@ type absentError string
 func (e absentError) Error() string        { return string(e) + " does not exist; sluice-settle run makes it" }
 func (e absentError) Is(target error) bool { return target == ErrSchema }
 
+// explain adds to an error of the file which one it is, and what keeps it from being written. It does not open the
+// file: to close it would end the locks that SQLite has.
+func (f *sqliteFile) explain(err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) || strings.Contains(err.Error(), f.path) {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case sqlitePerm, sqliteReadOnly, sqliteIO, sqliteCorrupt, sqliteFull, sqliteCannotOpen, sqliteNoDatabase:
+		return fmt.Errorf("%s: %w%s", f.path, err, f.unwritable())
+	}
+	return err
+}
+
+// unwritable says why the file, or the folder in which SQLite keeps its log, cannot be written; "" = they can be.
+func (f *sqliteFile) unwritable() string {
+	for _, name := range []string{f.path, filepath.Dir(f.path)} {
+		err := unix.Access(name, unix.W_OK)
+		if err != nil && (name != f.path || !errors.Is(err, fs.ErrNotExist)) {
+			return fmt.Sprintf("; cannot write to %s: %v", name, err)
+		}
+	}
+	return ""
+}
+
 // sqliteDriverConn is what the driver's connections can do.
 type sqliteDriverConn interface {
 	driver.Conn
@@ -97,6 +132,7 @@ type sqliteDriverConn interface {
 	driver.QueryerContext
 	driver.SessionResetter
 	driver.Validator
+	IsReadOnly(schema string) (bool, error)
 }
 
 // sqliteConn is a connection that is used only while its file is at the path.

@@ -66,3 +66,26 @@ func TestStore_FileThatWasReplacedOrDeletedIsAway(t *testing.T) {
 		})
 	}
 }
+
+// Each error of the file says which one it is, and what the system says about it.
+func TestStore_ErrorsOfTheFileNameIt(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	foreign := filepath.Join(folder, "config.toml")
+	if err := os.WriteFile(foreign, []byte(strings.Repeat("no database\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nowhere := filepath.Join(folder, "nowhere")
+	for path, want := range map[string]string{
+		foreign:                             foreign + ": file is not a database",
+		filepath.Join(foreign, "settle.db"): foreign + "/settle.db: not a directory",
+		filepath.Join(nowhere, "settle.db"): nowhere + "/settle.db: unable to open database file (14); cannot write to " +
+			nowhere + ": no such file or directory",
+	} {
+		store := must(sqlstore.Open(sqlstore.Options{URL: "sqlite:" + path}))(t)
+		defer store.Close()
+		if _, err := store.Migrate(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+}

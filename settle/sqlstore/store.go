@@ -249,7 +249,7 @@ func (s *Store) transactionOn(ctx context.Context, f func(*sql.Tx, *sql.Conn) er
 	defer conn.Close()
 	tx, err := conn.BeginTx(ctx, s.d.options)
 	if err != nil {
-		return err
+		return s.broken(err)
 	}
 	if err = f(tx, conn); err == nil {
 		err = tx.Commit()
@@ -259,11 +259,15 @@ func (s *Store) transactionOn(ctx context.Context, f func(*sql.Tx, *sql.Conn) er
 	if err != nil && !errors.Is(err, settle.ErrElsewhere) && s.d.isData(err) {
 		return fmt.Errorf("%w: %w", settle.ErrData, err)
 	}
-	return broken(err)
+	return s.broken(err)
 }
 
-// broken says what a broken connection may mean: the driver leaves a server that has become read-only.
-func broken(err error) error {
+// broken says what a broken connection may mean: the driver leaves a server that has become read-only. Of a file it
+// says which one it is.
+func (s *Store) broken(err error) error {
+	if s.d.file != nil {
+		return s.d.file.explain(err)
+	}
 	if errors.Is(err, driver.ErrBadConn) {
 		return fmt.Errorf("the connection broke, or the server is read-only: %w", err)
 	}
