@@ -10,7 +10,8 @@ import (
 )
 
 // errMoving means that a SKU could not be compared, since its ledger changed all the time.
-var errMoving = errors.New("it changes all the time, or is not settled yet; try again at a quiet moment")
+var errMoving = errors.New("it changes all the time, or is not settled yet; try again at a quiet moment; " +
+	"/readyz?verbose of sluice-settle run says what is not settled, and why")
 
 const (
 	compareTries   = 20

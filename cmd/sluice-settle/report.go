@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ const (
 
 // settleFinding is a line of the report. Units that were sold too often come first.
 type settleFinding struct {
-	Kind   string `json:"kind"` // "oversold" "over_limit" "stock" "conflict" "unsold"
+	Kind   string `json:"kind"` // "oversold" "over_limit" "stock" "conflict" "unsold" "waiting"
 	SKU    string `json:"sku"`
 	Name   string `json:"name,omitempty"` // serial or buyer
 	Units  int64  `json:"units"`
@@ -76,11 +77,12 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config)
 	if err != nil {
 		return nil, nil, err
 	}
-	limits, away := limitsOf(ctx, s, books)
+	ledgers, away := ledgersOf(ctx, s, books)
 	if away.n > 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(),
-			"sluice-settle: whether a user has more than allowed was not checked (over_limit) of", away)
+		fmt.Fprintln(cmd.ErrOrStderr(), "sluice-settle: whether a user has more than allowed was not checked (over_limit), "+
+			"nor whether changes wait (waiting), of", away)
 	}
+	rest = waitingFindings(s, books, ledgers)
 	var faults []error
 	for _, b := range books {
 		if len(faults) == maxFaults {
@@ -95,13 +97,13 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config)
 				fmt.Sprintf("%d units are booked of %d", b.Booked, b.Total)})
 		}
 		rest = append(rest, stockFindings(b, c.Settle.Stock.Table == "")...)
-		over, err := s.Store.BuyersOver(ctx, b.SKU, b.Born, limits[b.SKU])
+		over, err := s.Store.BuyersOver(ctx, b.SKU, b.Born, ledgers[b.SKU].Limit)
 		if err != nil {
 			faults = append(faults, err)
 		}
 		for _, who := range over[:min(len(over), maxFindings)] {
 			rest = append(rest, settleFinding{"over_limit", b.SKU, who.User, who.Units,
-				fmt.Sprintf("one person may have %d", limits[b.SKU])})
+				fmt.Sprintf("one person may have %d", ledgers[b.SKU].Limit)})
 		}
 		if c.Settle.OrdersQuery == "" {
 			continue
@@ -147,24 +149,41 @@ func stockFindings(b sqlstore.Totals, own bool) (found []settleFinding) {
 	return found
 }
 
-// limitsOf are the units that one person may have, by SKU. Redis alone knows them.
-func limitsOf(ctx context.Context, s *settler.Settlement, books []sqlstore.Totals) (limits map[string]int64,
+// ledgersOf are the ledgers in Redis of what is booked, and of all else that may have one.
+func ledgersOf(ctx context.Context, s *settler.Settlement, books []sqlstore.Totals) (ledgers map[string]settle.Ledger,
 	away unread) {
-	limits = make(map[string]int64)
-	for some := range slices.Chunk(books, 500) {
-		skus := make([]string, len(some))
-		for i, b := range some {
-			skus[i] = b.SKU
+	ledgers = make(map[string]settle.Ledger)
+	for l, err := range s.Stream.All(ctx) {
+		if l.SKU == "" {
+			away.add("all", err)
+			return ledgers, away
 		}
-		ledgers, errs := s.Stream.EachLedger(ctx, skus)
-		for i, sku := range skus {
-			limits[sku] = ledgers[i].Limit
+		away.add(l.SKU, err)
+		ledgers[l.SKU] = l.Ledger // the zero Ledger where Redis does not tell
+	}
+	return ledgers, away
+}
+
+// waitingFindings are the SKUs of which Redis has changes that are not booked: what is booked may balance, and is not
+// all that was sold.
+func waitingFindings(s *settler.Settlement, books []sqlstore.Totals, ledgers map[string]settle.Ledger) (
+	found []settleFinding) {
+	cursors := make(map[string]settle.Cursor, len(books))
+	for _, b := range books {
+		cursors[b.SKU] = b.Cursor
+	}
+	for _, sku := range slices.Sorted(maps.Keys(ledgers)) {
+		l, c := ledgers[sku], cursors[sku]
+		lag := behind(l, c)
+		if c.Epoch == 0 {
+			lag = "all"
 		}
-		for i, err := range errs {
-			away.add(skus[i], err)
+		if l.Epoch != 0 && lag != "0" && s.Has(sku, l) {
+			found = append(found, settleFinding{"waiting", sku, "", l.Sold - c.Sold, fmt.Sprintf("sold and not settled yet; "+
+				"changes that wait in Redis: %s; if they stay, /readyz?verbose of sluice-settle run says why", lag)})
 		}
 	}
-	return limits, away
+	return found
 }
 
 func printFindings(out io.Writer, found []settleFinding) {

@@ -92,6 +92,45 @@ func TestSettleStatus_ShowsTheWayOut(t *testing.T) {
 	}
 }
 
+// What is booked balances, and is not all that was sold: of one SKU a part waits in Redis, of another one everything.
+func TestSettleReport_ChangesThatWaitAreNoBalance(t *testing.T) {
+	server := redistest.Start(t)
+	file := migrated(t, server.Addr)
+	if out, err := command(t, "report", "-c", file); err != nil || out != "the books balance\n" {
+		t.Errorf("report: %q, %v", out, err)
+	}
+	oneOrder(t, server.Addr, "1001")
+	settleDrain(t, file, "1001")
+	r := openLedgers(t, server.Addr)
+	var errs [2]error
+	for i, sku := range []string{"1001", "1002"} {
+		_, errs[i] = r.SetTotal(t.Context(), sku, 20, 2)
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		t.Fatal(err)
+	}
+	const rest = "; if they stay, /readyz?verbose of sluice-settle run says why\"\n"
+	want := `waiting: 1001: 0 units: "sold and not settled yet; changes that wait in Redis: 1` + rest +
+		`waiting: 1002: 0 units: "sold and not settled yet; changes that wait in Redis: all` + rest
+	if out, err := command(t, "report", "-c", file); !errors.Is(err, cli.ErrReported) || out != want {
+		t.Errorf("report: %q, %v; want %q", out, err, want)
+	}
+	if out, err := command(t, "report", "--json", "-c", file); !errors.Is(err, cli.ErrReported) ||
+		!strings.Contains(out, `{"kind":"waiting","sku":"1001"`) {
+		t.Errorf("report --json: %q, %v", out, err)
+	}
+	_, err := command(t, "verify", "1001", "-c", file)
+	if err == nil || !strings.Contains(err.Error(), "not settled yet; try again at a quiet moment; /readyz?verbose") {
+		t.Errorf("verify: %v", err)
+	}
+	for _, sku := range []string{"1001", "1002"} {
+		settleDrain(t, file, sku)
+	}
+	if out, err := command(t, "report", "-c", file); err != nil || out != "the books balance\n" {
+		t.Errorf("report: %q, %v", out, err)
+	}
+}
+
 // Sluice's own table has other units left than the total without what is booked.
 func TestSettleReport_ComparesTheStockThatIsLeft(t *testing.T) {
 	server := redistest.Start(t)
