@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // mishap is what the shop does to an order that it has booked. Asked later, it tells the truth.
@@ -142,12 +144,12 @@ func (o *operator) work(stop <-chan struct{}) {
 func (o *operator) settle() {
 	o.owed, o.added = append(o.owed, o.added...), nil
 	clear(o.units)
-	o.restock()
 	maps.Copy(o.cancelled, o.refunded)
-	o.refund(true)
-	if len(o.owed)+len(o.cancelled) > 0 {
-		o.t.Errorf("all is well again, but not done yet: %v, refunds %v", o.owed, o.cancelled)
-	}
+	testkit.Eventually(o.t, "all is well again, so the operator can end what is not done yet", func() bool {
+		o.restock()
+		o.refund(true)
+		return len(o.owed)+len(o.cancelled) == 0
+	})
 }
 
 // restock adds what is owed, once each: the key says so.
