@@ -50,7 +50,7 @@ func (s *Source) parts(boundary []byte, p *Part) (m match, said multipartPart, o
 	ok = ok && isPreamble(preamble)
 	for ok {
 		if end, last := bytes.CutPrefix(rest, dashes); last {
-			return m, said, len(bytes.Trim(end, "\r\n")) == 0
+			return m, said, len(crlf)*bytes.Count(end, crlf) == len(end)
 		}
 		if rest, ok = bytes.CutPrefix(rest, crlf); !ok {
 			break
