@@ -13,8 +13,8 @@ import (
 // askAgain is when an order that was not looked up does well to come again.
 const askAgain = time.Second
 
-// Decided implements proxy.Orders. The first line comes first: it alone may repeat an order without a key. Where another
-// one is sold out such an order was not looked up: its client may have won before.
+// Decided implements proxy.Orders. The first line comes first: it alone may repeat an order without a key. Where
+// another one is sold out such an order was not looked up: its client may have won before.
 func (o *orderLedger) Decided(now int64, in ledger.Order) (proxy.Reservation, bool) {
 	d := o.Reserver()
 	if d == nil {

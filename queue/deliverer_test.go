@@ -385,7 +385,7 @@ func TestDeliverer_AttemptThatIsReleasedTooLateWaitsAgain(t *testing.T) {
 				if n > 1 {
 					return 201, upstream.Answered
 				}
-				time.Sleep(1500 * time.Millisecond)
+				time.Sleep(1500 * time.Millisecond) // in virtual time: the deadline of the first attempt has passed
 				return 409, upstream.Answered
 			}
 			b.says = func(n int, h *fasthttp.ResponseHeader) {
@@ -395,7 +395,7 @@ func TestDeliverer_AttemptThatIsReleasedTooLateWaitsAgain(t *testing.T) {
 			}
 			open(t, b, nil)
 			b.order(t, "1", "a")
-			time.Sleep(10 * time.Second)
+			time.Sleep(10 * time.Second) // in virtual time: longer than all attempts
 			if got := string(b.state(t, "1", "a").Status) + " " + b.attempts(); got != want {
 				t.Errorf("Sluice-Order %q: %s, want %s", word, got, want)
 			}
@@ -403,8 +403,8 @@ func TestDeliverer_AttemptThatIsReleasedTooLateWaitsAgain(t *testing.T) {
 	}
 }
 
-// Retry-After is any number of seconds, or a date (RFC 9110, section 10.2.3). What it puts off for longer than the order
-// may wait expires.
+// Retry-After is any number of seconds, or a date (RFC 9110, section 10.2.3). What it puts off for longer than the
+// order may wait expires.
 func TestDeliverer_PutsAnOrderOffForRetryAfter(t *testing.T) {
 	date := func(after time.Duration) string {
 		return time.Now().Add(after).UTC().Format(http.TimeFormat) // when the test's clock begins
@@ -434,11 +434,11 @@ func TestDeliverer_PutsAnOrderOffForRetryAfter(t *testing.T) {
 				open(t, b, nil)
 				b.order(t, "1", "a")
 				b.sends(t)
-				time.Sleep(20 * time.Second)
+				time.Sleep(20 * time.Second) // in virtual time: attempts are counted within it
 				if got := len(strings.Fields(b.attempts())) / 3; got != c.sent {
 					t.Errorf("sent %d times within 20 s, want %d", got, c.sent)
 				}
-				time.Sleep(2 * time.Minute)
+				time.Sleep(2 * time.Minute) // in virtual time: longer than any order waits
 				if got := b.state(t, "1", "a").Status; got != c.want {
 					t.Errorf("status %c, want %c", got, c.want)
 				}
@@ -456,7 +456,7 @@ func TestDeliverer_TellsThatTheShopIsSoldOut(t *testing.T) {
 			b.says = func(_ int, h *fasthttp.ResponseHeader) { h.Set(proxy.OrderHeader, word) }
 			open(t, b, func(o *Options) { o.SoldOut = func(sku string) { said <- sku } })
 			b.order(t, "7", "a")
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // in virtual time: longer than an attempt
 			got := ""
 			select {
 			case got = <-said:
@@ -478,7 +478,7 @@ func TestDeliverer_SaysSeldomThatTheUpstreamCannotBeAsked(t *testing.T) {
 		for i := range 8 {
 			b.order(t, "1", fmt.Sprint(i))
 		}
-		time.Sleep(9 * time.Second)
+		time.Sleep(9 * time.Second) // in virtual time: less than from one line to the next
 		if got := log.Count("level=WARN"); got != 1 {
 			t.Errorf("%d lines for 8 orders within 9 s:\n%s", got, log)
 		}

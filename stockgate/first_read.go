@@ -12,8 +12,8 @@ type firstRead struct {
 	again   atomic.Bool // what it found is not believed until the next turn has read it as well
 }
 
-// entryOf returns the entry of sku, which is asked for at now, or nil when its stock cannot be known now: the SKU is not
-// in the table, and the source is away, too many first looks are waiting, or the table is full of SKUs that are asked
+// entryOf returns the entry of sku, which is asked for at now, or nil when its stock cannot be known now: the SKU is
+// not in the table, and the source is away, too many first looks are waiting, or the table is full of SKUs that are asked
 // for.
 func (g *Gate) entryOf(now int64, sku []byte) *entry {
 	e := g.table.Find(sku)

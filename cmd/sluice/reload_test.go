@@ -47,7 +47,8 @@ func TestReload_MistakesAreToldOnce(t *testing.T) {
 		}
 		return string(text)
 	}
-	if text := said(true); strings.Contains(text, "unknown key") || !strings.Contains(text, "Asking it at 127.0.0.1:8090") {
+	if text := said(true); strings.Contains(text, "unknown key") ||
+		!strings.Contains(text, "Asking it at 127.0.0.1:8090") {
 		t.Error(text)
 	}
 	if text := said(false); !strings.HasPrefix(text, "unknown key\n") {

@@ -143,7 +143,8 @@ func (l *Ledgers) List(ctx context.Context, limit int) ([]admin.Stock, error) {
 	}
 	all := make([]admin.Stock, 0, len(lost))
 	for _, sku := range lost {
-		all = append(all, admin.Stock{SKU: sku, Ledger: &admin.Ledger{State: string(ledger.Lost), Why: ledger.RecoverLost(sku)}})
+		all = append(all, admin.Stock{SKU: sku,
+			Ledger: &admin.Ledger{State: string(ledger.Lost), Why: ledger.RecoverLost(sku)}})
 	}
 	if limit -= len(lost); limit == 0 {
 		return all, nil

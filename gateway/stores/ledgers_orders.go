@@ -88,7 +88,8 @@ func (l *Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (a
 	now, did := time.Now(), ledger.Op(op)
 	item := ledger.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}
 	var done [1]ledger.Done
-	hint, err := l.store.Finish(ctx, r.SKU, now.UnixMilli(), now.Add(ledger.KeepReleased).UnixMilli(), did, []ledger.Item{item},
+	hint, err := l.store.Finish(ctx, r.SKU, now.UnixMilli(), now.Add(ledger.KeepReleased).UnixMilli(), did,
+		[]ledger.Item{item},
 		done[:])
 	if err == nil && done[0] == ledger.NoLedger {
 		_, err := l.Stock(ctx, r.SKU)

@@ -125,8 +125,8 @@ func (n *network) join(g *gateway) {
 	n.joined[host(g.name)] = time.Now()
 }
 
-// isBack reports whether an instance has been cut off, and for less than d is not any more. Where Redis loses all that it
-// got since, no mark tells of such an instance, and its orders are missing if it has ended: see docs/ledger.md.
+// isBack reports whether an instance has been cut off, and for less than d is not any more. Where Redis loses all that
+// it got since, no mark tells of such an instance, and its orders are missing if it has ended: see docs/ledger.md.
 func (n *network) isBack(g *gateway, d time.Duration) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

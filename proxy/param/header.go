@@ -98,6 +98,6 @@ func (s *Source) plainCookie(raw []byte) []byte {
 	return value
 }
 
-// trimCookie cuts off both ends of what plainCookie returned what servers or shops trim: blanks, the "+" that stands for
-// a space, and quotes. One session would otherwise have as many keys as blanks fit.
+// trimCookie cuts off both ends of what plainCookie returned what servers or shops trim: blanks, the "+" that stands
+// for a space, and quotes. One session would otherwise have as many keys as blanks fit.
 func trimCookie(v []byte) []byte { return bytes.Trim(v, "+\t\n\v\f\r\x00\"") }

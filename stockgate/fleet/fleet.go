@@ -119,8 +119,9 @@ func New(o Options) (*Fleet, error) {
 		members: part("members"), instances: part("instances"), changes: part("changes"), tasks: part("tasks"),
 		roll: membership{id: id}, learner: learner{nonces: map[string]time.Time{}},
 		work: make(chan heard, 1), first: make(chan struct{}), says: "{}",
-		beats: redisconn.NewBeats(o.Log, "cannot reach Redis; this instance goes on with the instances that it last knew of, "+
-			"or alone, and what operators have changed on the fleet holds until its end", "Redis is reached again; this instance hears of its fleet"),
+		beats: redisconn.NewBeats(o.Log, "cannot reach Redis; this instance goes on with the instances that it last knew "+
+			"of, or alone, and what operators have changed on the fleet holds until its end",
+			"Redis is reached again; this instance hears of its fleet"),
 		counts: redisconn.NewBeats(o.Log, "cannot reach Redis; this instance admits its part of the fleet's rates",
 			"Redis is reached again; the fleet's rates are counted together")}
 	f.asked = sync.OnceFunc(func() { close(f.first) })
