@@ -68,7 +68,7 @@ func RedisKeys(shop redisconn.Name, name string) []string {
 
 // run runs a script where the room is.
 func (s *Store) run(ctx context.Context, script string, keys []string, args ...any) (reply any, err error) {
-	err = s.link.To(s.keys.room).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err = s.link.To(s.keys.room).Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 		var err error
 		if reply, err = s.scripts[script].Run(ctx, c, keys, args...).Result(); errors.Is(err, redis.Nil) {
 			return ErrNoRoom

@@ -189,7 +189,7 @@ func (l Ledger) saysFirst() int64 {
 func (s Stream) mark(ctx context.Context, sku string, before, after Ledger) error {
 	var done int
 	key := s.Name.SKUKey(sku, "s")
-	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c redisconn.Commands) (err error) {
 		done, err = redis.NewScript(moveScript).Run(ctx, c, []string{key}, before.mark(), after.mark(),
 			after.saysFirst()).Int()
 		return err

@@ -71,7 +71,7 @@ func (s Stream) SKUs(ctx context.Context) (all []string, beyond int64, err error
 	registry := s.registry()
 	for after := "-"; len(all) < maxSKUs; after = "(" + all[len(all)-1] {
 		var names []string
-		err := s.Redis.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+		err := s.Redis.To(registry).Do(ctx, func(ctx context.Context, c redisconn.Commands) (err error) {
 			names, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{
 				Key: registry, Start: after, Stop: "+", ByLex: true, Count: skusAtOnce,
 			}).Result()
@@ -84,7 +84,7 @@ func (s Stream) SKUs(ctx context.Context) (all []string, beyond int64, err error
 			return all, 0, nil
 		}
 	}
-	err = s.Redis.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+	err = s.Redis.To(registry).Do(ctx, func(ctx context.Context, c redisconn.Commands) (err error) {
 		beyond, err = c.ZLexCount(ctx, registry, "("+all[len(all)-1], "+").Result()
 		return err
 	}, redisconn.Unanswered)
@@ -96,7 +96,7 @@ func (s Stream) SKUs(ctx context.Context) (all []string, beyond int64, err error
 
 // Now is the clock of Redis, by which sales begin and end.
 func (s Stream) Now(ctx context.Context) (now time.Time, err error) {
-	err = s.Redis.To(s.registry()).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+	err = s.Redis.To(s.registry()).Do(ctx, func(ctx context.Context, c redisconn.Commands) (err error) {
 		now, err = c.Time(ctx).Result()
 		return err
 	}, redisconn.Unanswered)
@@ -122,7 +122,7 @@ func (s Stream) EachLedger(ctx context.Context, skus []string) ([]Ledger, []erro
 	for i, sku := range skus {
 		keys[i] = s.Name.SKUKey(sku, "s")
 	}
-	errs := s.Redis.Each(ctx, keys, func(ctx context.Context, c *redis.Client, which []int) error {
+	errs := s.Redis.Each(ctx, keys, func(ctx context.Context, c redisconn.Commands, which []int) error {
 		pipe := c.Pipeline()
 		replies := make([]*redis.SliceCmd, len(which))
 		for i, k := range which {
@@ -215,7 +215,7 @@ func (s Stream) Entries(ctx context.Context, sku string, from Position, count in
 	if from != (Position{}) {
 		start = from.String()
 	}
-	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c redisconn.Commands) (err error) {
 		text, err = c.DoRaw(ctx, "XRANGE", key, start, "+", "COUNT", count).Bytes()
 		if err == nil && bytes.HasPrefix(text, []byte("-")) {
 			err = rejection(bytes.TrimSpace(text[1:]))
@@ -236,7 +236,7 @@ func (s Stream) Entries(ctx context.Context, sku string, from Position, count in
 // knows reports whether a ledger has a record of an order.
 func (s Stream) knows(ctx context.Context, sku, serial string) (known bool, err error) {
 	key := s.Name.SKUKey(sku, "r")
-	err = s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+	err = s.Redis.To(key).Do(ctx, func(ctx context.Context, c redisconn.Commands) (err error) {
 		known, err = c.HExists(ctx, key, serial).Result()
 		return err
 	}, redisconn.Unanswered)
@@ -251,7 +251,7 @@ func (s Stream) knows(ctx context.Context, sku, serial string) (known bool, err 
 func (s Stream) Records(ctx context.Context, sku string) (map[string]Record, error) {
 	var all map[string]Record
 	key := s.Name.SKUKey(sku, "r")
-	err := s.Redis.To(key).Scan(ctx, func(ctx context.Context, c *redis.Client, cursor uint64) *redis.ScanCmd {
+	err := s.Redis.To(key).Scan(ctx, func(ctx context.Context, c redisconn.Commands, cursor uint64) *redis.ScanCmd {
 		return c.HScan(ctx, key, cursor, "", recordsAtOnce)
 	}, func(cursor uint64, pairs []string) (bool, error) {
 		if cursor == 0 {
@@ -302,7 +302,7 @@ func (s Stream) Locate(ctx context.Context, sku string, records map[string]Recor
 // stands before it. The group is that of all targets.
 func (s Stream) Pin(ctx context.Context, sku string, at Position) error {
 	key, group, before := s.Name.SKUKey(sku, "q"), "settle:"+OrdersTarget, at.before()
-	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err := s.Redis.To(key).Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 		err := c.XGroupSetID(ctx, key, group, before).Err()
 		if err != nil && strings.HasPrefix(err.Error(), "NOGROUP") {
 			err = c.XGroupCreate(ctx, key, group, before).Err()

@@ -104,10 +104,10 @@ func (r *Redis) Fits(ctx context.Context, l *layout.Layout) error {
 // call makes one round trip of one command on a way, when the breaker lets it. ask returns an error only when it learnt
 // nothing.
 func (r *Redis) call(ctx context.Context, way redisconn.Route, op operation,
-	ask func(context.Context, *redis.Client) error) error {
+	ask func(context.Context, redisconn.Commands) error) error {
 	err := r.Fit(ctx)
 	if err == nil {
-		err = way.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		err = way.Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 			return r.timed(op, 1, func() error { return ask(ctx, c) })
 		}, func(err error) error { return lost(op, err) })
 	}
@@ -159,7 +159,7 @@ func (r *Redis) Ping(ctx context.Context) error {
 }
 
 func (r *Redis) ping(ctx context.Context, way redisconn.Route) error {
-	return r.call(ctx, way, ping, func(ctx context.Context, c *redis.Client) error {
+	return r.call(ctx, way, ping, func(ctx context.Context, c redisconn.Commands) error {
 		if err := c.Ping(ctx).Err(); err != nil {
 			return fmt.Errorf("ping redis: %w", err)
 		}

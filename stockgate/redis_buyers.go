@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/stockgate/layout"
+	"sluice/stockgate/redisconn"
 )
 
 // Bought asks in one pipeline which of all have bought before. What is wrong with one SKU's set is the Fault of its
@@ -20,7 +19,7 @@ func (r *Redis) Bought(ctx context.Context, all []Buyer) error {
 	for i := range all {
 		skus[i] = all[i].SKU
 	}
-	errs := r.each(ctx, bought, 1, skus, func(ctx context.Context, c *redis.Client, which []int) error {
+	errs := r.each(ctx, bought, 1, skus, func(ctx context.Context, c redisconn.Commands, which []int) error {
 		pipe := c.Pipeline()
 		// who could have bought that?
 		which = slices.DeleteFunc(slices.Clone(which), func(i int) bool { return !l.Fits(all[i].SKU) })

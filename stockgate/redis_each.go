@@ -13,7 +13,7 @@ import (
 // each asks about many SKUs: one round trip of a number of commands a SKU to each server that has some of them. ask
 // gets their positions, and may be called again for some. The errors come back by position; nil = there is none.
 func (r *Redis) each(ctx context.Context, op operation, commands int, skus []string,
-	ask func(context.Context, *redis.Client, []int) error) []error {
+	ask func(context.Context, redisconn.Commands, []int) error) []error {
 	if err := r.Fit(ctx); err != nil {
 		errs := make([]error, len(skus))
 		for i := range errs {
@@ -25,7 +25,7 @@ func (r *Redis) each(ctx context.Context, op operation, commands int, skus []str
 	for i, sku := range skus {
 		keys[i] = l.Key(sku)
 	}
-	asked := func(ctx context.Context, c *redis.Client, which []int) error {
+	asked := func(ctx context.Context, c redisconn.Commands, which []int) error {
 		return r.timed(op, commands*len(which), func() error { return ask(ctx, c, which) })
 	}
 	counted := func(err error) error { return lost(op, err) }

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/stockgate/layout"
+	"sluice/stockgate/redisconn"
 )
 
 // Read reads skus in one pipeline, of a cluster one to each master. Where nothing is found and the layout has more to
@@ -91,7 +92,7 @@ func (r *Redis) readKeys(ctx context.Context, skus []string, out []layout.Readin
 func (r *Redis) readKeysOnce(ctx context.Context, l *layout.Layout, load bool, skus []string,
 	out []layout.Reading) []error {
 	each := l.Commands()
-	return r.each(ctx, read, each, skus, func(ctx context.Context, c *redis.Client, which []int) error {
+	return r.each(ctx, read, each, skus, func(ctx context.Context, c redisconn.Commands, which []int) error {
 		if l.SharesHash() {
 			return readHashes(ctx, c, l, skus, which, out)
 		}
@@ -121,7 +122,7 @@ func (r *Redis) readKeysOnce(ctx context.Context, l *layout.Layout, load bool, s
 }
 
 // readHashes reads some of skus, those of one hash by one command.
-func readHashes(ctx context.Context, c *redis.Client, l *layout.Layout, skus []string, which []int,
+func readHashes(ctx context.Context, c redisconn.Commands, l *layout.Layout, skus []string, which []int,
 	out []layout.Reading) error {
 	some := make([]string, len(which))
 	for k, i := range which {
@@ -159,7 +160,7 @@ func (r *Redis) confirmUnknown(ctx context.Context, l *layout.Layout, skus []str
 		return nil
 	}
 	each := l.Traces()
-	errs := r.each(ctx, read, each, names, func(ctx context.Context, c *redis.Client, which []int) error {
+	errs := r.each(ctx, read, each, names, func(ctx context.Context, c redisconn.Commands, which []int) error {
 		pipe := c.Pipeline()
 		for _, k := range which {
 			l.QueueTraces(ctx, pipe, names[k])

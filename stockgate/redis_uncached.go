@@ -56,7 +56,7 @@ func (r *Redis) together(ctx context.Context, l *layout.Layout, skus []string) (
 		keys[i] = l.Key(sku)
 		args = append(args, &keys[i]) // a string would be copied
 	}
-	err = r.callReading(ctx, keys[0], func(ctx context.Context, c *redis.Client) error {
+	err = r.callReading(ctx, keys[0], func(ctx context.Context, c redisconn.Commands) error {
 		cmd := redis.NewSliceCmd(ctx, args...)
 		_ = c.Process(ctx, cmd)
 		var err error

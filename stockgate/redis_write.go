@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/stockgate/layout"
 	"sluice/stockgate/redisconn"
 )
@@ -19,7 +17,7 @@ func (r *Redis) Set(ctx context.Context, sku string, n int64) error {
 	if n < 0 {
 		return fmt.Errorf("set %q: a stock of %d is negative", sku, n)
 	}
-	return r.call(ctx, r.at(sku), set, func(ctx context.Context, c *redis.Client) error {
+	return r.call(ctx, r.at(sku), set, func(ctx context.Context, c redisconn.Commands) error {
 		if err := r.layout.Load().Set(ctx, c, sku, n); err != nil {
 			return fmt.Errorf("set %q: %w", r.layout.Load().Key(sku), err)
 		}
@@ -31,7 +29,7 @@ func (r *Redis) Set(ctx context.Context, sku string, n int64) error {
 // a key is ErrUnknownSKU. After any other error it is unknown whether it was done.
 func (r *Redis) Add(ctx context.Context, sku string, delta int64) (left int64, err error) {
 	exists := false
-	err = r.call(ctx, r.at(sku), add, func(ctx context.Context, c *redis.Client) (err error) {
+	err = r.call(ctx, r.at(sku), add, func(ctx context.Context, c redisconn.Commands) (err error) {
 		if left, exists, err = r.layout.Load().Add(ctx, c, sku, delta); err != nil {
 			return fmt.Errorf("add to %q: %w", r.layout.Load().Key(sku), err)
 		}
@@ -92,7 +90,7 @@ func (r *Redis) listOn(ctx context.Context, server redisconn.Route, all []Stock,
 // scan takes one step through the key space of a server and returns the SKUs that it found for the first time.
 func (r *Redis) scan(ctx context.Context, server redisconn.Route, cursor uint64, seen map[string]bool) (skus []string,
 	next uint64, err error) {
-	err = r.call(ctx, server, list, func(ctx context.Context, c *redis.Client) (err error) {
+	err = r.call(ctx, server, list, func(ctx context.Context, c redisconn.Commands) (err error) {
 		var keys []string
 		if keys, next, err = c.Scan(ctx, cursor, r.layout.Load().Pattern(), 1000).Result(); err != nil {
 			return fmt.Errorf("list stock: %w", err)
@@ -111,7 +109,7 @@ func (r *Redis) scan(ctx context.Context, server redisconn.Route, cursor uint64,
 }
 
 // skusOf are the SKUs whose stock is in a key: several of a hash that they share. A key that is no such hash has none.
-func (r *Redis) skusOf(ctx context.Context, c *redis.Client, key string) (skus []string) {
+func (r *Redis) skusOf(ctx context.Context, c redisconn.Commands, key string) (skus []string) {
 	l := r.layout.Load()
 	if !l.SharesHash() {
 		if sku, ok := l.SKU(key); ok {
@@ -146,7 +144,7 @@ func (r *Redis) measure(ctx context.Context, all []Stock, skus []string) ([]Stoc
 // where the key shows a later version already. After an error it is unknown whether it was written, and the same call
 // finds out.
 func (r *Redis) Mirror(ctx context.Context, sku string, free, epoch, ver int64) (written bool, err error) {
-	err = r.call(ctx, r.at(sku), set, func(ctx context.Context, c *redis.Client) error {
+	err = r.call(ctx, r.at(sku), set, func(ctx context.Context, c redisconn.Commands) error {
 		written, err = r.layout.Load().Mirror(ctx, c, sku, free, epoch, ver)
 		return err
 	})
@@ -155,7 +153,7 @@ func (r *Redis) Mirror(ctx context.Context, sku string, free, epoch, ver int64) 
 
 // Fill writes the stock of sku where the shop has none of it yet, once for each sale: see layout.Fill.
 func (r *Redis) Fill(ctx context.Context, sku string, f layout.Filling) (done layout.Filled, err error) {
-	err = r.call(ctx, r.at(sku), set, func(ctx context.Context, c *redis.Client) error {
+	err = r.call(ctx, r.at(sku), set, func(ctx context.Context, c redisconn.Commands) error {
 		done, err = r.layout.Load().Fill(ctx, c, sku, f)
 		return err
 	})
@@ -171,7 +169,7 @@ func (r *Redis) SharesStatus() bool { return r.layout.Load().SharesStatus() }
 // SetStatus writes whether sku is on sale: see layout.SetStatus.
 func (r *Redis) SetStatus(ctx context.Context, sku string, want layout.StatusChange) (m layout.StatusMark, err error) {
 	l := r.layout.Load()
-	err = r.call(ctx, r.link.To(l.StatusKey(sku)), set, func(ctx context.Context, c *redis.Client) error {
+	err = r.call(ctx, r.link.To(l.StatusKey(sku)), set, func(ctx context.Context, c redisconn.Commands) error {
 		m, err = l.SetStatus(ctx, c, sku, want)
 		return err
 	})

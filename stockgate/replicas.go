@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/periodic"
 	"sluice/stockgate/redisconn"
@@ -151,7 +150,7 @@ func (o *replica) measure(ctx context.Context, id string, sent []sentAt) {
 
 // replication is the section of INFO.
 func replication(ctx context.Context, link *redisconn.Client) (is map[string]string, err error) {
-	err = link.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err = link.Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 		text, err := c.Info(ctx, "replication").Result()
 		if err != nil {
 			return fmt.Errorf("info replication: %w", err)
@@ -227,7 +226,7 @@ func (o *replica) gone(err error) bool {
 }
 
 // callReading makes one round trip that reads, to a replica where there is one to be read, or else to the master.
-func (r *Redis) callReading(ctx context.Context, key string, ask func(context.Context, *redis.Client) error) error {
+func (r *Redis) callReading(ctx context.Context, key string, ask func(context.Context, redisconn.Commands) error) error {
 	if from := r.replicas.pick(ctx); from != nil {
 		err := r.call(ctx, from.link.To(key), read, ask)
 		if !from.gone(err) {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/config"
 	"sluice/stockgate/ledger"
 	"sluice/stockgate/redisconn"
@@ -76,7 +74,7 @@ func CheckName(c *config.Config) error {
 		return c.Errorf("stock.redis", "%v", err)
 	}
 	defer link.Close()
-	err = link.Do(context.Background(), func(ctx context.Context, r *redis.Client) error { return r.Ping(ctx).Err() }, nil)
+	err = link.Do(context.Background(), func(ctx context.Context, r redisconn.Commands) error { return r.Ping(ctx).Err() }, nil)
 	if errors.Is(err, redisconn.ErrClaimed) {
 		return c.Errorf("name", "%v", err)
 	}

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"strings"
 
@@ -54,7 +55,12 @@ func (s demoStock) close() {
 }
 
 // shopStock is the stock of a shop that takes its units itself, where the gateway reads it.
-type shopStock struct{ client *redis.Client }
+type shopStock struct {
+	client interface { // a *redis.Client
+		redis.Cmdable
+		io.Closer
+	}
+}
 
 // shopKey is the key that stock.layout.key names by default.
 func shopKey(sku string) string {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/config"
 	"sluice/gateway/stores"
 	"sluice/stockgate"
@@ -78,7 +76,7 @@ func (k *shopKeys) report(ctx context.Context, sku string, r layout.Reading) {
 
 // ends is when a key expires; 0 = never, or this user may not ask.
 func (k *shopKeys) ends(ctx context.Context, key string) (in time.Duration) {
-	_ = k.way.To(key).Do(ctx, func(ctx context.Context, r *redis.Client) (err error) {
+	_ = k.way.To(key).Do(ctx, func(ctx context.Context, r redisconn.Commands) (err error) {
 		in, err = r.TTL(ctx, key).Result()
 		return err
 	}, func(error) error { return nil })
@@ -107,7 +105,7 @@ func shown64(key string) string { return fmt.Sprintf("%.64q", key) }
 
 // remedy says what to do about a key that cannot be read as configured.
 func (k *shopKeys) remedy(ctx context.Context, key string) (text string) {
-	_ = k.way.To(key).Do(ctx, func(ctx context.Context, r *redis.Client) error {
+	_ = k.way.To(key).Do(ctx, func(ctx context.Context, r redisconn.Commands) error {
 		kind, err := r.Type(ctx, key).Result()
 		if err != nil {
 			return err // the key may be at another server
@@ -134,7 +132,7 @@ func (k *shopKeys) remedy(ctx context.Context, key string) (text string) {
 }
 
 // fieldsOf are some fields of a hash.
-func fieldsOf(ctx context.Context, r *redis.Client, key string) (names []string) {
+func fieldsOf(ctx context.Context, r redisconn.Commands, key string) (names []string) {
 	pairs, _, _ := r.HScan(ctx, key, 0, "", 20).Result()
 	for i := 0; i+1 < len(pairs) && i < 20; i += 2 {
 		names = append(names, fmt.Sprintf("%.32q", pairs[i]))
@@ -154,7 +152,7 @@ func (k *shopKeys) findNear(ctx context.Context, key string) (text string) {
 	var found []string
 	keys := int64(0)
 	for _, server := range servers {
-		_ = server.Do(ctx, func(ctx context.Context, r *redis.Client) error {
+		_ = server.Do(ctx, func(ctx context.Context, r redisconn.Commands) error {
 			n, err := r.DBSize(ctx).Result()
 			if keys += n; err != nil {
 				keys++ // it may have some
@@ -175,7 +173,7 @@ func (k *shopKeys) findNear(ctx context.Context, key string) (text string) {
 }
 
 // scanned adds a few keys of one server that a pattern finds.
-func scanned(ctx context.Context, r *redis.Client, pattern string, found *[]string) error {
+func scanned(ctx context.Context, r redisconn.Commands, pattern string, found *[]string) error {
 	cursor := uint64(0)
 	for range scanSteps {
 		keys, next, err := r.Scan(ctx, cursor, pattern, 1000).Result()

@@ -13,7 +13,7 @@ import (
 )
 
 // tryRights runs each command that ledgers need, on keys of its own, which it takes away again.
-func (o *Report) tryRights(ctx context.Context, shop redisconn.Name, r *redis.Client) {
+func (o *Report) tryRights(ctx context.Context, shop redisconn.Name, r redisconn.Commands) {
 	tag := shop.SKUKey("check "+rand.Text(), "")
 	hash, zset, stream, text := tag+"s", tag+"x", tag+"q", tag+"t"
 	defer func() {

@@ -34,7 +34,7 @@ func quietly(o redisconn.Options) redisconn.Options {
 
 // tryServer looks at the Redis itself: whether it keeps what it has said, what this user may do.
 func (o *Report) tryServer(ctx context.Context, c *config.Config, way *redisconn.Client) {
-	_ = way.Do(ctx, func(ctx context.Context, r *redis.Client) error {
+	_ = way.Do(ctx, func(ctx context.Context, r redisconn.Commands) error {
 		o.checkClock(ctx, r)
 		if c.UsesLedger() {
 			o.checkPersistence(ctx, r)
@@ -64,7 +64,7 @@ func (o *Report) checkServers(ctx context.Context, c *config.Config, way *redisc
 	}
 	for _, one := range servers {
 		at := cmp.Or(one.Address(), "the master")
-		err := one.Do(ctx, func(ctx context.Context, r *redis.Client) error { return o.checkServer(ctx, c, r, at) }, nil)
+		err := one.Do(ctx, func(ctx context.Context, r redisconn.Commands) error { return o.checkServer(ctx, c, r, at) }, nil)
 		if err != nil {
 			o.Fail("redis", "%s: %v", at, err)
 		}
@@ -72,7 +72,7 @@ func (o *Report) checkServers(ctx context.Context, c *config.Config, way *redisc
 }
 
 // section reads a section of INFO, or the usual ones; nil where Redis does not tell.
-func section(ctx context.Context, r *redis.Client, name ...string) (map[string]string, error) {
+func section(ctx context.Context, r redisconn.Commands, name ...string) (map[string]string, error) {
 	text, err := r.Info(ctx, name...).Result()
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func section(ctx context.Context, r *redis.Client, name ...string) (map[string]s
 }
 
 // checkServer judges the server at an address.
-func (o *Report) checkServer(ctx context.Context, c *config.Config, r *redis.Client, at string) error {
+func (o *Report) checkServer(ctx context.Context, c *config.Config, r redisconn.Commands, at string) error {
 	info, err := section(ctx, r)
 	switch {
 	case err != nil && !redis.HasErrorPrefix(err, "NOPERM"):
@@ -127,7 +127,7 @@ func older(version string, major, minor int) bool {
 }
 
 // checkClock compares the clocks, to half of the time that it takes to ask.
-func (o *Report) checkClock(ctx context.Context, r *redis.Client) {
+func (o *Report) checkClock(ctx context.Context, r redisconn.Commands) {
 	var skew, unsure time.Duration
 	for try := range 3 { // the quickest answer tells best
 		began := time.Now()
@@ -155,7 +155,7 @@ func (o *Report) checkClock(ctx context.Context, r *redis.Client) {
 	}
 }
 
-func (o *Report) checkPersistence(ctx context.Context, r *redis.Client) {
+func (o *Report) checkPersistence(ctx context.Context, r redisconn.Commands) {
 	info, _ := section(ctx, r, "persistence")
 	save, err := r.ConfigGet(ctx, "save").Result()
 	switch {
@@ -178,7 +178,7 @@ func (o *Report) checkPersistence(ctx context.Context, r *redis.Client) {
 }
 
 // checkReplicas holds the replicas against wait_replicas, and looks for what keeps a master that was left from selling.
-func (o *Report) checkReplicas(ctx context.Context, c *config.Config, r *redis.Client, at, connected string) {
+func (o *Report) checkReplicas(ctx context.Context, c *config.Config, r redisconn.Commands, at, connected string) {
 	replicas, _ := strconv.Atoi(connected)
 	if wanted := c.Stock.Redis.WaitReplicas; replicas < wanted {
 		o.Fail("replicas", "%s has %d replicas, and stock.redis.wait_replicas is %d: nothing would be sold; start them, or "+

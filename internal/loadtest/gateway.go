@@ -10,7 +10,6 @@ import (
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
-	"github.com/redis/go-redis/v9"
 
 	"sluice/admin"
 	"sluice/config"
@@ -151,7 +150,7 @@ func (r *testedGateway) ready() error {
 func (r *testedGateway) vacant() error {
 	for _, name := range r.keys {
 		there := int64(0)
-		err := r.on(name, func(ctx context.Context, c *redis.Client) (err error) {
+		err := r.on(name, func(ctx context.Context, c redisconn.Commands) (err error) {
 			there, err = c.Exists(ctx, name).Result()
 			return err
 		})
@@ -165,7 +164,7 @@ func (r *testedGateway) vacant() error {
 	return nil
 }
 
-func (r *testedGateway) on(name string, ask func(context.Context, *redis.Client) error) error {
+func (r *testedGateway) on(name string, ask func(context.Context, redisconn.Commands) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), gateway.LedgerTimeout)
 	defer cancel()
 	return r.link.To(name).Do(ctx, ask, redisconn.Unanswered)
@@ -181,7 +180,7 @@ func (r *testedGateway) watch(ctx context.Context) {
 	var next time.Time
 	periodic.After(ctx, pingEvery, func(context.Context) {
 		began := time.Now()
-		if r.on(r.keys[0], func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() }) == nil {
+		if r.on(r.keys[0], func(ctx context.Context, c redisconn.Commands) error { return c.Ping(ctx).Err() }) == nil {
 			r.took.Observe(time.Since(began))
 		}
 		if began.After(next) {
@@ -194,7 +193,7 @@ func (r *testedGateway) watch(ctx context.Context) {
 // limit gives each key an end. The commands that a user of Redis needs for a ledger have PEXPIRE, not EXPIRE.
 func (r *testedGateway) limit() {
 	for _, name := range r.keys {
-		_ = r.on(name, func(ctx context.Context, c *redis.Client) error { return c.PExpire(ctx, name, leftFor).Err() })
+		_ = r.on(name, func(ctx context.Context, c redisconn.Commands) error { return c.PExpire(ctx, name, leftFor).Err() })
 	}
 }
 
@@ -271,7 +270,7 @@ func (r *testedGateway) strike() error {
 	}
 	defer r.link.Close()
 	for _, name := range r.keys {
-		if err := r.on(name, func(ctx context.Context, c *redis.Client) error { return c.Del(ctx, name).Err() }); err != nil {
+		if err := r.on(name, func(ctx context.Context, c redisconn.Commands) error { return c.Del(ctx, name).Err() }); err != nil {
 			return fmt.Errorf("take the keys of the load test away: %w; they end by themselves within %s", err, leftFor)
 		}
 	}

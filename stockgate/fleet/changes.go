@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/stockgate/redisconn"
 )
 
@@ -221,7 +219,7 @@ func (f *Fleet) put(ctx context.Context, key, name, text string, lasts, keep tim
 	if name == "" {
 		most, kept, text = maxTasks, maxTasks, rand.Text()+" "+text
 	}
-	err = f.do(ctx, "change", func(ctx context.Context, c *redis.Client) error {
+	err = f.do(ctx, "change", func(ctx context.Context, c redisconn.Commands) error {
 		clock, err := c.Time(ctx).Result()
 		if err != nil {
 			return fmt.Errorf("%w: %w", redisconn.ErrUnsent, err)
@@ -250,7 +248,7 @@ func Unmade(err error) bool { return errors.Is(err, errFull) || redisconn.Unsent
 // holds, it is ErrReplaced.
 func (f *Fleet) Remove(ctx context.Context, name string, id int64) error {
 	found := 0
-	err := f.do(ctx, "change", func(ctx context.Context, c *redis.Client) (err error) {
+	err := f.do(ctx, "change", func(ctx context.Context, c redisconn.Commands) (err error) {
 		found, err = c.Eval(ctx, removeScript, []string{f.changes}, name, strconv.FormatInt(id, 10), rand.Text()).Int()
 		return err
 	})
@@ -270,7 +268,7 @@ func (f *Fleet) restore(ctx context.Context, lost []Change) (n int, err error) {
 	for _, c := range lost {
 		args = append(args, c.Name, c.raw)
 	}
-	err = f.do(ctx, "restore", func(ctx context.Context, c *redis.Client) (err error) {
+	err = f.do(ctx, "restore", func(ctx context.Context, c redisconn.Commands) (err error) {
 		n, err = c.Eval(ctx, restoreScript, []string{f.changes}, args...).Int()
 		return err
 	})

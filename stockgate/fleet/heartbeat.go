@@ -20,7 +20,7 @@ import (
 var beatScript string
 
 // do makes one round trip to the server that has the keys of the fleet.
-func (f *Fleet) do(ctx context.Context, what string, ask func(context.Context, *redis.Client) error) error {
+func (f *Fleet) do(ctx context.Context, what string, ask func(context.Context, redisconn.Commands) error) error {
 	err := f.link.To(f.changes).Do(ctx, ask, redisconn.Unanswered)
 	if redis.HasErrorPrefix(err, "FULL") {
 		err = errFull
@@ -50,7 +50,7 @@ func (f *Fleet) sendHeartbeat(ctx context.Context) (h heard, err error) {
 	if f.roll.beats++; f.roll.beats%pruneBeats == 1 {
 		prune = 1
 	}
-	err = f.do(ctx, "beat in", func(ctx context.Context, c *redis.Client) error {
+	err = f.do(ctx, "beat in", func(ctx context.Context, c redisconn.Commands) error {
 		reply, err := c.Eval(ctx, beatScript, []string{f.members, f.instances, f.changes, f.tasks}, f.id,
 			alive.Milliseconds(), says, known, asks, listedFor.Milliseconds(), maxInstances, prune).Slice()
 		if err == nil {
@@ -63,7 +63,7 @@ func (f *Fleet) sendHeartbeat(ctx context.Context) (h heard, err error) {
 
 // leave takes this instance off the lists; when that fails it expires.
 func (f *Fleet) leave() {
-	_ = f.do(context.Background(), "leave", func(ctx context.Context, c *redis.Client) error {
+	_ = f.do(context.Background(), "leave", func(ctx context.Context, c redisconn.Commands) error {
 		pipe := c.Pipeline()
 		pipe.ZRem(ctx, f.members, f.id)
 		pipe.HDel(ctx, f.instances, f.id)
@@ -145,7 +145,7 @@ type Instance struct {
 
 // Instances are those that have told how they are, by their names.
 func (f *Fleet) Instances(ctx context.Context) (all []Instance, err error) {
-	err = f.do(ctx, "list", func(ctx context.Context, c *redis.Client) error {
+	err = f.do(ctx, "list", func(ctx context.Context, c redisconn.Commands) error {
 		pipe := c.Pipeline()
 		clock, found := pipe.Time(ctx), pipe.HGetAll(ctx, f.instances)
 		if _, err := pipe.Exec(ctx); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"sluice/internal/periodic"
 	"sluice/limiter"
+	"sluice/stockgate/redisconn"
 )
 
 // countEvery is how often the fleet is told what keys have used. What others admit is known so much later, and a
@@ -63,7 +64,7 @@ func (f *Fleet) countOnce(ctx context.Context) {
 // count makes the round trip, and returns what the keys of each rate owe, in ns.
 func (f *Fleet) count(ctx context.Context, uses map[string][]limiter.FleetUse) (owed map[string][]int64, err error) {
 	names := slices.Sorted(maps.Keys(uses))
-	err = f.do(ctx, "count rates of", func(ctx context.Context, c *redis.Client) error {
+	err = f.do(ctx, "count rates of", func(ctx context.Context, c redisconn.Commands) error {
 		pipe := c.Pipeline()
 		asked := make([]*redis.Cmd, len(names))
 		for i, name := range names {

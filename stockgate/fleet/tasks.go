@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"sluice/stockgate/redisconn"
 )
 
 const (
@@ -65,7 +65,7 @@ func (f *Fleet) answer(ctx context.Context, task int64, text string) error {
 	if len(text) > maxText {
 		text = text[:maxText]
 	}
-	return f.do(ctx, "answer", func(ctx context.Context, c *redis.Client) error {
+	return f.do(ctx, "answer", func(ctx context.Context, c redisconn.Commands) error {
 		pipe := c.Pipeline()
 		pipe.HSet(ctx, f.answersOf(task), f.id, text)
 		pipe.PExpire(ctx, f.answersOf(task), 2*taskTime)
@@ -75,7 +75,7 @@ func (f *Fleet) answer(ctx context.Context, task int64, text string) error {
 }
 
 func (f *Fleet) answers(ctx context.Context, task int64) (all []Answer, err error) {
-	err = f.do(ctx, "ask", func(ctx context.Context, c *redis.Client) error {
+	err = f.do(ctx, "ask", func(ctx context.Context, c redisconn.Commands) error {
 		found, err := c.HGetAll(ctx, f.answersOf(task)).Result()
 		all = all[:0]
 		for id, text := range found {

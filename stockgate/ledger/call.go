@@ -51,7 +51,7 @@ func (r *Store) callScript(ctx context.Context, script, sku string, args ...any)
 // call calls a script, says what this instance has seen, and learns from the reply.
 func (r *Store) call(ctx context.Context, q *scriptCall) (answer []any, err error) {
 	r.prepare(q)
-	err = r.link.To(q.keys[0]).Ask(ctx, func(ctx context.Context, client *redis.Client, server string) error {
+	err = r.link.To(q.keys[0]).Ask(ctx, func(ctx context.Context, client redisconn.Commands, server string) error {
 		reply, err := r.eval(ctx, client, q, &server)
 		if err != nil {
 			return err
@@ -206,7 +206,7 @@ func (q *scriptCall) answered() Answer {
 
 // identify names the process that a connection has reached. Where Redis does not tell, marks and versions alone must
 // tell that something was lost.
-func (r *Store) identify(ctx context.Context, c *redis.Conn) (string, error) {
+func (r *Store) identify(ctx context.Context, c redis.Cmdable) (string, error) {
 	id, err := redisconn.RunID(ctx, c)
 	if err == nil && id == "" && !r.nameless.Swap(true) {
 		r.log.Warn(

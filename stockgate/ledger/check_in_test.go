@@ -109,8 +109,8 @@ func TestVisit_DeadMasterHoldsUpNoOther(t *testing.T) {
 
 	forgets(t, r, alive, at)
 	n := &trips{after: 4, fails: 2} // of six
-	testkit.Check(t, r.link.To(keys(alive[0])[0]).Do(t.Context(), func(_ context.Context, c *redis.Client) error {
-		c.AddHook(n)
+	testkit.Check(t, r.link.To(keys(alive[0])[0]).Do(t.Context(), func(_ context.Context, c redisconn.Commands) error {
+		c.(*redis.Client).AddHook(n)
 		return nil
 	}, storeFault))
 	r.revisitAll()
@@ -120,12 +120,12 @@ func TestVisit_DeadMasterHoldsUpNoOther(t *testing.T) {
 // A Redis that takes no write has not heard that an instance has left: the journal must not say that it did.
 func TestLeave_IsNotDoneWhereRedisTakesNoWrites(t *testing.T) {
 	t.Parallel()
-	for word, spoil := range map[string]func(c *redis.Client) error{
-		"OOM": func(c *redis.Client) error { return c.ConfigSet(context.Background(), "maxmemory", "1").Err() },
-		"NOREPLICAS": func(c *redis.Client) error {
+	for word, spoil := range map[string]func(c redisconn.Commands) error{
+		"OOM": func(c redisconn.Commands) error { return c.ConfigSet(context.Background(), "maxmemory", "1").Err() },
+		"NOREPLICAS": func(c redisconn.Commands) error {
 			return c.ConfigSet(context.Background(), "min-replicas-to-write", "1").Err()
 		},
-		"": func(*redis.Client) error { return nil },
+		"": func(redisconn.Commands) error { return nil },
 	} {
 		t.Run(word, func(t *testing.T) {
 			server := redistest.Start(t)

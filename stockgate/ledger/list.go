@@ -30,7 +30,7 @@ func (r *Store) register(ctx context.Context, skus ...string) (fresh bool, err e
 	for i, sku := range skus {
 		members[i].Member = sku
 	}
-	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 		added, err := c.ZAdd(ctx, registry, members...).Result()
 		if err != nil {
 			return fmt.Errorf("register: %w", err)
@@ -44,7 +44,7 @@ func (r *Store) register(ctx context.Context, skus ...string) (fresh bool, err e
 // registered reports by position which SKUs the registry knows.
 func (r *Store) registered(ctx context.Context, skus ...string) (known []bool, err error) {
 	registry := registryKey(r.name)
-	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 		pipe, places := c.Pipeline(), make([]*redis.FloatCmd, len(skus))
 		for i, sku := range skus {
 			places[i] = pipe.ZScore(ctx, registry, sku)
@@ -174,7 +174,7 @@ func (r *Store) listSKUs(ctx context.Context, limit int, has bool) (all []string
 // listNames reads the registry on from a name.
 func (r *Store) listNames(ctx context.Context, after string, count int64) (names []string, err error) {
 	registry := registryKey(r.name)
-	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err = r.link.To(registry).Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 		names, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{
 			Key: registry, Start: after, Stop: "+", ByLex: true, Count: count,
 		}).Result()
@@ -189,7 +189,7 @@ func (r *Store) appendIf(ctx context.Context, all, names []string, has bool) ([]
 	for i, name := range names {
 		at[i] = r.home(name)
 	}
-	errs := r.link.Each(ctx, at, func(ctx context.Context, c *redis.Client, which []int) error {
+	errs := r.link.Each(ctx, at, func(ctx context.Context, c redisconn.Commands, which []int) error {
 		pipe := c.Pipeline()
 		answers := make([]*redis.IntCmd, len(which))
 		for i, k := range which {
@@ -221,7 +221,7 @@ func (r *Store) Records(ctx context.Context, sku string, see func(Record) bool) 
 	if err := CheckSKU(sku); err != nil {
 		return err
 	}
-	return r.at(sku).Scan(ctx, func(ctx context.Context, c *redis.Client, cursor uint64) *redis.ScanCmd {
+	return r.at(sku).Scan(ctx, func(ctx context.Context, c redisconn.Commands, cursor uint64) *redis.ScanCmd {
 		return c.HScan(ctx, r.keys(sku)[1], cursor, "", recordsPage)
 	}, func(_ uint64, pairs []string) (bool, error) {
 		for i := 0; i+1 < len(pairs); i += 2 {
@@ -240,7 +240,7 @@ func settlementKey(n redisconn.Name) string { return n.Key("settlement") }
 // NoteSettlement keeps how the settlement of a home stands, as JSON, for the dashboards of gates.
 func (r *Store) NoteSettlement(ctx context.Context, home, text string) error {
 	key := settlementKey(r.name)
-	return r.link.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	return r.link.To(key).Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 		return c.HSet(ctx, key, home, text).Err()
 	}, storeFault)
 }
@@ -248,7 +248,7 @@ func (r *Store) NoteSettlement(ctx context.Context, home, text string) error {
 // Settlements returns what settlers have told last, by home.
 func (r *Store) Settlements(ctx context.Context) (all map[string]string, err error) {
 	key := settlementKey(r.name)
-	err = r.link.To(key).Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+	err = r.link.To(key).Do(ctx, func(ctx context.Context, c redisconn.Commands) (err error) {
 		all, err = c.HGetAll(ctx, key).Result()
 		return err
 	}, storeFault)

@@ -1,9 +1,10 @@
 package ledger
 
 import (
-	"sluice/internal/testkit"
 	"strings"
 	"testing"
+
+	"sluice/internal/testkit"
 )
 
 func TestMetrics_PassTheLinterAndNameOnlyNamedSKUs(t *testing.T) {

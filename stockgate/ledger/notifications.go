@@ -91,15 +91,10 @@ func timedOut(err error) bool {
 }
 
 // subscribe opens a connection for news alone, which is closed when listening ends.
-func (r *Store) subscribe(listening context.Context) (sub *redis.PubSub, err error) {
-	err = r.link.Do(listening, func(ctx context.Context, c *redis.Client) error {
-		ctx = redisconn.ClosedWith(ctx, listening)
-		sub = c.Subscribe(ctx, r.news)
-		if _, err := sub.ReceiveTimeout(ctx, subscriptionTimeout); err != nil {
-			sub.Close()
-			return err
-		}
-		return nil
+func (r *Store) subscribe(listening context.Context) (sub redisconn.Subscription, err error) {
+	err = r.link.Do(listening, func(ctx context.Context, c redisconn.Commands) (err error) {
+		sub, err = redisconn.Subscribe(redisconn.ClosedWith(ctx, listening), c, r.news, subscriptionTimeout)
+		return err
 	}, unreachable)
 	return sub, err
 }

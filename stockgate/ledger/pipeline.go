@@ -19,7 +19,7 @@ func (r *Store) callPipelined(ctx context.Context, qs []*scriptCall) {
 		r.prepare(q)
 		at[i] = q.keys[0]
 	}
-	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c *redis.Client, server string, which []int) error {
+	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c redisconn.Commands, server string, which []int) error {
 		left := make([]*scriptCall, 0, len(which))
 		for _, i := range which {
 			if q := qs[i]; !q.heard {
@@ -49,7 +49,7 @@ var errNoReply = errors.New("redis has not answered")
 
 // evalPipelined makes one round trip, and one more for those of which Redis says that it does not know their scripts:
 // it has run nothing of them, and takes the text of each script.
-func (r *Store) evalPipelined(ctx context.Context, c *redis.Client, server string, qs []*scriptCall) error {
+func (r *Store) evalPipelined(ctx context.Context, c redisconn.Commands, server string, qs []*scriptCall) error {
 	unknown, err := r.sendPipelined(ctx, c, server, qs, false)
 	if len(unknown) > 0 {
 		_, again := r.sendPipelined(ctx, c, server, unknown, true)
@@ -61,7 +61,7 @@ func (r *Store) evalPipelined(ctx context.Context, c *redis.Client, server strin
 // sendPipelined makes one round trip. With text the first call of each script brings that along. It returns what was
 // wrong: above all that a reply was another question's, then it is unknown of some whether they were done, then
 // that Redis has done nothing, and where it was none of these, those whose scripts Redis does not know.
-func (r *Store) sendPipelined(ctx context.Context, c *redis.Client, server string, qs []*scriptCall,
+func (r *Store) sendPipelined(ctx context.Context, c redisconn.Commands, server string, qs []*scriptCall,
 	text bool) (unknown []*scriptCall, err error) {
 	if len(qs) == 0 {
 		return nil, nil

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"sluice/stockgate/redisconn"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -307,7 +309,7 @@ func (r *Store) Depths(ctx context.Context, skus []string) ([]Depth, error) {
 	for i, sku := range skus {
 		at[i] = r.home(sku)
 	}
-	errs := r.link.Each(ctx, at, func(ctx context.Context, c *redis.Client, which []int) error {
+	errs := r.link.Each(ctx, at, func(ctx context.Context, c redisconn.Commands, which []int) error {
 		pipe := c.Pipeline()
 		for _, i := range which {
 			k := r.queueKeys(skus[i])[0]
@@ -337,7 +339,7 @@ func (r *Store) Stuck(ctx context.Context, sku string, limit int) (serials []str
 	if err := errors.Join(CheckSKU(sku), checkList(limit)); err != nil {
 		return nil, err
 	}
-	err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err = r.at(sku).Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 		serials, err = c.ZRangeArgs(ctx, redis.ZRangeArgs{Key: r.queueKeys(sku)[0], Start: Never, Stop: "+inf",
 			ByScore: true, Count: int64(limit)}).Result()
 		return err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"sluice/stockgate/redisconn"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -44,7 +46,7 @@ func (r *Store) readAll(ctx context.Context, place int, skus []string, fields fu
 		all[i].keys, all[i].claim = r.fiveKeys(sku), r.Seen.Find(sku).Claim()
 		at[i] = all[i].keys[0]
 	}
-	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c *redis.Client, server string, which []int) error {
+	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c redisconn.Commands, server string, which []int) error {
 		pipe := c.Pipeline()
 		for _, i := range which {
 			q := &all[i]

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/internal/testkit"
+	"sluice/stockgate/redisconn"
 )
 
 // fallen is a ledger of 1001 with 9 units whose tail was lost: two instances, of which the first sold "a" before and
@@ -529,7 +528,7 @@ func TestRecover_OperatorsFreezeIsNotOpenedByAnybodyElse(t *testing.T) {
 }
 
 func hashAt(t *testing.T, r *Store) (fields map[string]string, err error) {
-	err = r.link.Do(t.Context(), func(ctx context.Context, c *redis.Client) error {
+	err = r.link.Do(t.Context(), func(ctx context.Context, c redisconn.Commands) error {
 		fields, err = c.HGetAll(ctx, hashOf1001).Result()
 		return err
 	}, storeFault)

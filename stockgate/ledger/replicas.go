@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/stockgate/redisconn"
 )
 
@@ -32,7 +30,7 @@ func (o *StoreOptions) replicated() error {
 // winner is not known before. Where it has none Redis has nothing to wait for, unless replicas are away; then losers
 // wait as well. A Redis before 7.2 waits for all that was written until then, by anybody; a later one for what this
 // connection wrote: the mark, at least, which every call leaves.
-func (r *Store) evalAndWait(ctx context.Context, c *redis.Client, script redisconn.Once) (few error) {
+func (r *Store) evalAndWait(ctx context.Context, c redisconn.Commands, script redisconn.Once) (few error) {
 	pipe := c.Pipeline()
 	_ = pipe.Process(ctx, script) // the errors are the commands' own
 	wait := pipe.Do(ctx, "wait", r.replicas, r.replicaWait.Milliseconds())

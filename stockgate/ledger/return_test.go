@@ -30,7 +30,7 @@ func TestReturn_InstancesThatWereKilledOpenWhatRedisHasLost(t *testing.T) {
 			for i, dir := range dirs {
 				o := optionsFor(server, 2)
 				o.StateDir = dir
-				o.Identify = func(context.Context, *redis.Conn) (string, error) { return run, nil }
+				o.Identify = func(context.Context, redis.Cmdable) (string, error) { return run, nil }
 				stores[i] = testkit.Must[*Store](t)(NewStore(o))
 				stores[i].Settle = 0
 				stores[i].visits.Wait() // the test alone calls from now on
@@ -122,7 +122,7 @@ func opens(t *testing.T, server *redistest.Server, run, dir string) *Store {
 	t.Helper()
 	o := optionsFor(server, 2)
 	o.StateDir, o.Visitor = dir, dir == ""
-	o.Identify = func(context.Context, *redis.Conn) (string, error) { return run, nil }
+	o.Identify = func(context.Context, redis.Cmdable) (string, error) { return run, nil }
 	r := testkit.Must[*Store](t)(NewStore(o))
 	r.Settle = 0
 	r.visits.Wait()

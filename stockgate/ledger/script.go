@@ -69,7 +69,7 @@ func compile(texts map[string]string) scripts {
 var compiled = sync.OnceValue(func() scripts { return compile(texts()) })
 
 // load teaches Redis all scripts in one round trip.
-func (s scripts) load(ctx context.Context, c *redis.Conn) error {
+func (s scripts) load(ctx context.Context, c redis.Cmdable) error {
 	pipe := c.Pipeline()
 	for _, script := range s {
 		pipe.ScriptLoad(ctx, script.text)
@@ -82,7 +82,7 @@ func (s scripts) load(ctx context.Context, c *redis.Conn) error {
 
 // eval runs the script of a call. Only NOSCRIPT lets it send again: then Redis has run nothing, and takes the
 // whole text, so that no flush can come between loading and calling.
-func (r *Store) eval(ctx context.Context, c *redis.Client, q *scriptCall, server *string) (reply []any, err error) {
+func (r *Store) eval(ctx context.Context, c redisconn.Commands, q *scriptCall, server *string) (reply []any, err error) {
 	for _, text := range []bool{false, true} {
 		cmd := r.command(ctx, q, server, text)
 		if q.script == "reserve" && r.replicas > 0 {

@@ -5,8 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/stockgate/redisconn"
 )
 
@@ -23,7 +21,7 @@ func (r *Store) Secret(ctx context.Context) (secret []byte, err error) {
 	fresh := NewSecret()
 	var text string
 	secretKey := secretKey(r.name)
-	err = r.link.To(secretKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err = r.link.To(secretKey).Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 		if err := c.SetNX(ctx, secretKey, hex.EncodeToString(fresh), 0).Err(); err != nil {
 			return err
 		}
@@ -42,7 +40,7 @@ func (r *Store) Secret(ctx context.Context) (secret []byte, err error) {
 // Mark returns an Options.Mark that none of the last thousand instances of this name got.
 func (r *Store) Mark(ctx context.Context) (mark int64, err error) {
 	marksKey := marksKey(r.name)
-	err = r.link.To(marksKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err = r.link.To(marksKey).Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 		mark, err = c.Incr(ctx, marksKey).Result()
 		return err
 	}, storeFault)

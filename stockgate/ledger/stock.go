@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"sluice/stockgate/redisconn"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -72,7 +74,7 @@ func (r *Store) Find(ctx context.Context, sku, serial string) (record Record, ok
 		return record, false, err
 	}
 	var text string
-	err = r.at(sku).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err = r.at(sku).Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 		text, err = c.HGet(ctx, r.keys(sku)[1], serial).Result()
 		if ok = err == nil; errors.Is(err, redis.Nil) {
 			return nil

@@ -152,7 +152,7 @@ func open(o StoreOptions, scripts scripts) (*Store, error) {
 		o.Moved = r.revisitAll
 	}
 	first := o.OnServer
-	o.OnServer = func(ctx context.Context, c *redis.Conn) error {
+	o.OnServer = func(ctx context.Context, c redis.Cmdable) error {
 		if first != nil {
 			if err := first(ctx, c); err != nil {
 				return err
@@ -202,7 +202,7 @@ func checkEviction(ctx context.Context, link *redisconn.Client) error {
 		return fmt.Errorf("check redis: %w", err)
 	}
 	for _, way := range ways {
-		err := way.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		err := way.Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 			text, err := c.Info(ctx, "memory").Result()
 			if err != nil {
 				return fmt.Errorf("check redis: %w", err)

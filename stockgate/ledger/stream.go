@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"sluice/stockgate/redisconn"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -48,7 +50,7 @@ func (r *Store) Backlog(ctx context.Context, skus []string) []error {
 	for i, sku := range skus {
 		at[i] = r.keys(sku)[4]
 	}
-	errs := r.link.Each(ctx, at, func(ctx context.Context, c *redis.Client, which []int) error {
+	errs := r.link.Each(ctx, at, func(ctx context.Context, c redisconn.Commands, which []int) error {
 		pipe := c.Pipeline()
 		for _, i := range which {
 			lengths[i] = pipe.XLen(ctx, at[i])

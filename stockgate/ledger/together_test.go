@@ -68,8 +68,8 @@ func (n *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 func countTrips(t testing.TB, r *Store) *trips {
 	t.Helper()
 	n := &trips{}
-	testkit.Check(t, r.link.Do(context.Background(), func(_ context.Context, c *redis.Client) error {
-		c.AddHook(n)
+	testkit.Check(t, r.link.Do(context.Background(), func(_ context.Context, c redisconn.Commands) error {
+		c.(*redis.Client).AddHook(n)
 		return nil
 	}, storeFault))
 	return n

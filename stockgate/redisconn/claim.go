@@ -37,7 +37,7 @@ func (c Claim) guard(now func() time.Time) *Guard {
 	if len(c.Secret) == 0 {
 		ours = ""
 	}
-	return &Guard{Key: key, Check: func(ctx context.Context, r *redis.Client) (error, bool, error) {
+	return &Guard{Key: key, Check: func(ctx context.Context, r Commands) (error, bool, error) {
 		if ours != "" && !c.Looks {
 			if err := r.SetNX(ctx, key, ours, 0).Err(); err != nil {
 				return nil, false, err

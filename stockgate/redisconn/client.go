@@ -48,8 +48,8 @@ type topology interface {
 // What callers pass. An ask makes one round trip on the client of one server, of which server is the name, and a lost
 // returns nil for errors that do not count against that server; nil = each one counts.
 type (
-	askFunc   = func(ctx context.Context, c *redis.Client) error
-	askOnFunc = func(ctx context.Context, c *redis.Client, server string) error
+	askFunc   = func(ctx context.Context, c Commands) error
+	askOnFunc = func(ctx context.Context, c Commands, server string) error
 	lostFunc  = func(error) error
 )
 
@@ -218,7 +218,7 @@ func (w Route) Address() string {
 // Do lets ask make one round trip, when the breaker lets it, and returns its error. Those errors for which lost returns
 // nil do not count against Redis.
 func (w Route) Do(ctx context.Context, ask askFunc, lost lostFunc) error {
-	return w.Ask(ctx, func(ctx context.Context, c *redis.Client, _ string) error { return ask(ctx, c) }, lost)
+	return w.Ask(ctx, func(ctx context.Context, c Commands, _ string) error { return ask(ctx, c) }, lost)
 }
 
 // Ask is Do, and tells ask which server it reaches: the name that Options.Identify gave. Every connection of the client

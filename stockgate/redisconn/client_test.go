@@ -45,7 +45,7 @@ func openMany(t *testing.T, s *redistest.Server, pause time.Duration, connection
 func only(l *Client) *server { return (*l.topology.Load()).(single).server }
 
 func ping(t *testing.T, l *Client) error {
-	return l.Do(t.Context(), func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() }, always)
+	return l.Do(t.Context(), func(ctx context.Context, c Commands) error { return c.Ping(ctx).Err() }, always)
 }
 
 func always(err error) error { return err }
@@ -61,7 +61,7 @@ func TestClient_OpenBreakerSendsNothing(t *testing.T) {
 	l := open(t, server, time.Hour)
 	failed := errors.New("as if Redis had failed")
 	for range 5 {
-		err := l.Do(t.Context(), func(context.Context, *redis.Client) error { return failed }, always)
+		err := l.Do(t.Context(), func(context.Context, Commands) error { return failed }, always)
 		if !errors.Is(err, failed) {
 			t.Fatalf("do: %v", err)
 		}
@@ -82,7 +82,7 @@ func TestClient_ErrorsThatSayNothingOfRedisDoNotOpenTheBreaker(t *testing.T) {
 	l := open(t, redistest.Start(t), time.Second)
 	mistake := errors.New("an operator's mistake")
 	for range 100 {
-		err := l.Do(t.Context(), func(context.Context, *redis.Client) error { return mistake },
+		err := l.Do(t.Context(), func(context.Context, Commands) error { return mistake },
 			func(error) error { return nil })
 		if !errors.Is(err, mistake) {
 			t.Fatalf("do: %v", err)
@@ -133,7 +133,7 @@ func TestClient_CommandWithoutAnswerIsSentOnce(t *testing.T) {
 	server.Pause()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // also on a busy machine it is sent within that
 	defer cancel()
-	err := l.Do(ctx, func(ctx context.Context, c *redis.Client) error { return c.Incr(ctx, "n").Err() }, always)
+	err := l.Do(ctx, func(ctx context.Context, c Commands) error { return c.Incr(ctx, "n").Err() }, always)
 	server.Resume()
 	if err == nil {
 		t.Fatal("a hanging server answered")
@@ -150,7 +150,7 @@ func named(t *testing.T, s *redistest.Server, name func() string) *Client {
 	l, err := New(Options{
 		Addresses: []string{s.Addr}, PoolSize: 2, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 		BreakerErrors: 1_000, BreakerPause: time.Second,
-		Identify: func(context.Context, *redis.Conn) (string, error) { return name(), nil },
+		Identify: func(context.Context, redis.Cmdable) (string, error) { return name(), nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestClient_QuestionKnowsTheServerThatItReaches(t *testing.T) {
 	l := named(t, server, func() string { return *name.Load() })
 	sent := 0
 	asked := func() (on string) {
-		err := l.To("").Ask(t.Context(), func(ctx context.Context, c *redis.Client, server string) error {
+		err := l.To("").Ask(t.Context(), func(ctx context.Context, c Commands, server string) error {
 			on = server
 			_, err := c.Incr(ctx, "n").Result()
 			if err == nil {
@@ -203,7 +203,7 @@ func TestClient_MixedUpReplyClosesAllConnections(t *testing.T) {
 	if err := ping(t, l); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Do(t.Context(), func(context.Context, *redis.Client) error { return ErrReplyMismatch },
+	if err := l.Do(t.Context(), func(context.Context, Commands) error { return ErrReplyMismatch },
 		always); !errors.Is(err, ErrReplyMismatch) {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func newCluster(o Options) *cluster {
 	c.slots = redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: o.Addresses, ClusterStateReloadInterval: slotsInterval,
 		NewClient: func(node *redis.Options) *redis.Client {
-			to := o.client(node.Addr)
+			to := goRedisOptions(o, node.Addr)
 			to.PoolSize, to.PoolTimeout = 1, o.longest()
 			client := redis.NewClient(&to)
 			client.AddHook(slotsRead{c, node.Addr})

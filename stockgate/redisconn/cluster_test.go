@@ -17,7 +17,7 @@ import (
 )
 
 // runID names a server as the ledger does.
-func runID(ctx context.Context, c *redis.Conn) (string, error) {
+func runID(ctx context.Context, c redis.Cmdable) (string, error) {
 	text, err := c.Info(ctx, "server").Result()
 	_, after, _ := strings.Cut(text, "run_id:")
 	id, _, _ := strings.Cut(after, "\r")
@@ -43,7 +43,7 @@ func overCluster(t *testing.T, addresses []string, change func(*Options)) *Clien
 
 // count adds one to a key, where that is.
 func count(ctx context.Context, l *Client, key string) (server string, err error) {
-	err = l.To(key).Ask(ctx, func(ctx context.Context, c *redis.Client, s string) error {
+	err = l.To(key).Ask(ctx, func(ctx context.Context, c Commands, s string) error {
 		server = s
 		return c.Incr(ctx, key).Err()
 	}, always)
@@ -127,7 +127,7 @@ func TestCluster_KeysOnTwoServersAreWaitedForAndNothingRuns(t *testing.T) {
 	l := overCluster(t, nodes.Addrs(), nil)
 	keys := []string{"{1001}:a", "{1001}:b", "{1001}:c", "{1001}:d"}
 	both := func(ctx context.Context) error {
-		return l.To(keys[0]).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		return l.To(keys[0]).Do(ctx, func(ctx context.Context, c Commands) error {
 			return c.Eval(ctx, "for _, k in ipairs(KEYS) do redis.call('incr', k) end return 1", keys).Err()
 		}, always)
 	}
@@ -222,7 +222,7 @@ func TestCluster_ManyKeysAreOneRoundTripToEachServer(t *testing.T) {
 	read := func() (values []string, errs []error) {
 		values = make([]string, len(keys))
 		calls.Store(0)
-		errs = l.Each(t.Context(), keys, func(ctx context.Context, c *redis.Client, which []int) error {
+		errs = l.Each(t.Context(), keys, func(ctx context.Context, c Commands, which []int) error {
 			calls.Add(1)
 			pipe := c.Pipeline()
 			found := make([]*redis.StringCmd, len(which))

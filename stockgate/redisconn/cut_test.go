@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/internal/redistest"
 )
 
@@ -47,7 +45,7 @@ func TestCut_CommandThatBreaksOffIsSentOnce(t *testing.T) {
 	if err := ping(t, l); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Do(t.Context(), func(ctx context.Context, c *redis.Client) error { return c.Incr(ctx, "n").Err() },
+	if err := l.Do(t.Context(), func(ctx context.Context, c Commands) error { return c.Incr(ctx, "n").Err() },
 		always); err == nil {
 		t.Fatal("an answer came on a connection that was cut before it")
 	}

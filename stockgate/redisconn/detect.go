@@ -50,7 +50,7 @@ func (o Options) detect(ctx context.Context) (topology, master string, err error
 // askTopology asks one server what it is, by HELLO, which no right is needed for. Sentinels mostly do not know the user
 // that the servers know: they are asked without one then.
 func (o Options) askTopology(ctx context.Context, address string) (topology, master string, err error) {
-	to := o.client(address)
+	to := goRedisOptions(o, address)
 	to.PoolSize, to.DB = 1, 0
 	client := redis.NewClient(&to)
 	defer client.Close()

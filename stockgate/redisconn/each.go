@@ -3,16 +3,14 @@ package redisconn
 import (
 	"context"
 	"sync"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // Each makes one call about many keys: one round trip to each server that has some of them, at the same time. ask
 // gets the positions of the keys that this server has, and may be called again for some of them when those have moved:
 // it must only read. The errors come back by position; nil when there is none at all.
 func (l *Client) Each(ctx context.Context, keys []string,
-	ask func(ctx context.Context, c *redis.Client, which []int) error, lost lostFunc) []error {
-	return l.AskEach(ctx, keys, func(ctx context.Context, c *redis.Client, _ string, which []int) error {
+	ask func(ctx context.Context, c Commands, which []int) error, lost lostFunc) []error {
+	return l.AskEach(ctx, keys, func(ctx context.Context, c Commands, _ string, which []int) error {
 		return ask(ctx, c, which)
 	}, lost)
 }
@@ -21,7 +19,7 @@ func (l *Client) Each(ctx context.Context, keys []string,
 // called again, what that or another server has answered. It must not return an error that sends it elsewhere
 // (Redirected) when of some keys it is unknown whether it was done.
 func (l *Client) AskEach(ctx context.Context, keys []string,
-	ask func(ctx context.Context, c *redis.Client, server string, which []int) error, lost lostFunc) []error {
+	ask func(ctx context.Context, c Commands, server string, which []int) error, lost lostFunc) []error {
 	ctx, cancel := context.WithTimeout(ctx, l.options.longest())
 	defer cancel()
 	var mu sync.Mutex
@@ -39,7 +37,7 @@ func (l *Client) AskEach(ctx context.Context, keys []string,
 		}
 	}
 	about := func(which []int) call {
-		return call{func(ctx context.Context, c *redis.Client, server string) error {
+		return call{func(ctx context.Context, c Commands, server string) error {
 			return ask(ctx, c, server, which)
 		}, lost}
 	}

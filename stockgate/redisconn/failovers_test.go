@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
 )
@@ -33,7 +31,7 @@ func TestFailovers_SessionsOfManyFailOversLeaveNothingBehind(t *testing.T) {
 					return
 				default:
 				}
-				if n.call(t.Context(), call{func(ctx context.Context, c *redis.Client,
+				if n.call(t.Context(), call{func(ctx context.Context, c Commands,
 					_ string) error {
 					return c.Ping(ctx).Err()
 				}, always}) == nil {

@@ -2,8 +2,6 @@ package redisconn
 
 import (
 	"context"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // Guard is what must hold before a Client asks or writes anything: it is checked before the first call, and before the
@@ -13,7 +11,7 @@ type Guard struct {
 	Key string // which the check reads
 	// Check makes one round trip. verdict is why nothing may be sent. It is checked again before the next call, too, if it
 	// does not last.
-	Check func(ctx context.Context, c *redis.Client) (verdict error, lasts bool, err error)
+	Check func(ctx context.Context, c Commands) (verdict error, lasts bool, err error)
 }
 
 // Client.passed before the guard has let a call through, and after it has let one through and wants to be asked again.
@@ -30,7 +28,7 @@ func (l *Client) guard(ctx context.Context) error {
 	}
 	var verdict error
 	lasts := false
-	err := Route{link: l, key: g.Key, free: true}.Do(ctx, func(ctx context.Context, c *redis.Client) (err error) {
+	err := Route{link: l, key: g.Key, free: true}.Do(ctx, func(ctx context.Context, c Commands) (err error) {
 		verdict, lasts, err = g.Check(ctx, c)
 		return err
 	}, Unanswered)

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
 	"sluice/internal/redistest"
@@ -62,7 +61,7 @@ func link(t *testing.T, server *redistest.Server, c Claim) *Client {
 
 // writes is a write of a client.
 func writes(t *testing.T, l *Client) error {
-	return l.Do(t.Context(), func(ctx context.Context, r *redis.Client) error { return r.Incr(ctx, "writes").Err() }, nil)
+	return l.Do(t.Context(), func(ctx context.Context, r Commands) error { return r.Incr(ctx, "writes").Err() }, nil)
 }
 
 func TestClaim_IsOfTheFirstSecret(t *testing.T) {

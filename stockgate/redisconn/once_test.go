@@ -92,7 +92,7 @@ func rush(t *testing.T, l *Client, keys []string, enough int, disturb func()) []
 		return some
 	}
 	// put sends those that no server has answered, and judges each by itself.
-	put := func(ctx context.Context, c *redis.Client, some []order, done []bool, which []int) (first error) {
+	put := func(ctx context.Context, c Commands, some []order, done []bool, which []int) (first error) {
 		pipe := c.Pipeline()
 		cmds := make(map[int]*redis.Cmd)
 		for _, i := range which {
@@ -121,7 +121,7 @@ func rush(t *testing.T, l *Client, keys []string, enough int, disturb func()) []
 			case 0:
 				some = take(1)
 				o := &some[0]
-				o.err = l.To(o.key).Do(t.Context(), func(ctx context.Context, c *redis.Client) error {
+				o.err = l.To(o.key).Do(t.Context(), func(ctx context.Context, c Commands) error {
 					return c.Eval(ctx, shopScript, []string{o.key}, o.id).Err()
 				}, always)
 			case 1:
@@ -130,7 +130,7 @@ func rush(t *testing.T, l *Client, keys []string, enough int, disturb func()) []
 					some[i].key = some[0].key
 				}
 				done := make([]bool, len(some))
-				err := l.To(some[0].key).Do(t.Context(), func(ctx context.Context, c *redis.Client) error {
+				err := l.To(some[0].key).Do(t.Context(), func(ctx context.Context, c Commands) error {
 					return put(ctx, c, some, done, []int{0, 1, 2, 3})
 				}, always)
 				for i := range some {
@@ -144,7 +144,7 @@ func rush(t *testing.T, l *Client, keys []string, enough int, disturb func()) []
 				for i := range some {
 					at[i] = some[i].key
 				}
-				errs := l.Each(t.Context(), at, func(ctx context.Context, c *redis.Client, which []int) error {
+				errs := l.Each(t.Context(), at, func(ctx context.Context, c Commands, which []int) error {
 					return put(ctx, c, some, done, which)
 				}, always)
 				for i := range some {

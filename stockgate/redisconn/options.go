@@ -42,11 +42,11 @@ type Options struct {
 
 	// OnServer, if there is one, speaks first on the first connection to each server, and where Identify does not name
 	// that on every one; its error closes the connection.
-	OnServer func(context.Context, *redis.Conn) error
+	OnServer func(context.Context, redis.Cmdable) error
 
 	// Identify, if there is one, names the server that a new connection has reached, before OnServer; its error
 	// closes the connection. A restarted server must have another name.
-	Identify func(context.Context, *redis.Conn) (string, error)
+	Identify func(context.Context, redis.Cmdable) (string, error)
 
 	Guard *Guard // nil = every call is sent
 
@@ -115,7 +115,7 @@ func (o Options) longest() time.Duration { return o.ConnectTimeout + o.Timeout }
 
 // client says how go-redis must behave to keep our promises: by default it repeats commands, ignores
 // deadlines, and pins every caller for many seconds while Redis is away.
-func (o Options) client(address string) redis.Options {
+func goRedisOptions(o Options, address string) redis.Options {
 	network := "tcp"
 	if onSocket(address) {
 		network, address = "unix", strings.TrimPrefix(address, "unix:")

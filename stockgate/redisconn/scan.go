@@ -17,7 +17,7 @@ const maxScans = 5
 // something on one server alone: where another one answers, because slots have moved or Redis has failed over, Scan
 // begins again, and take gets all from the start, with the cursor 0 at first. Options.Identify must tell a server that
 // was restarted from the one before.
-func (w Route) Scan(ctx context.Context, read func(ctx context.Context, c *redis.Client, cursor uint64) *redis.ScanCmd,
+func (w Route) Scan(ctx context.Context, read func(ctx context.Context, c Commands, cursor uint64) *redis.ScanCmd,
 	take func(cursor uint64, page []string) (more bool, err error), lost lostFunc) error {
 	for range maxScans {
 		if whole, err := w.scan(ctx, read, take, lost); whole || err != nil {
@@ -28,13 +28,13 @@ func (w Route) Scan(ctx context.Context, read func(ctx context.Context, c *redis
 }
 
 // scan reports false when the key went to another server.
-func (w Route) scan(ctx context.Context, read func(context.Context, *redis.Client, uint64) *redis.ScanCmd,
+func (w Route) scan(ctx context.Context, read func(context.Context, Commands, uint64) *redis.ScanCmd,
 	take func(uint64, []string) (bool, error), lost lostFunc) (whole bool, err error) {
-	var first *redis.Client
+	var first Commands
 	for cursor, more := uint64(0), true; more; {
 		var page []string
 		at, moved := cursor, false
-		err = w.Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		err = w.Do(ctx, func(ctx context.Context, c Commands) error {
 			some, next, err := read(ctx, c, at).Result()
 			if err == nil { // a server that has handed over the key has only said so
 				moved, first, page, cursor = at != 0 && c != first, c, some, next
@@ -54,7 +54,7 @@ func (w Route) scan(ctx context.Context, read func(context.Context, *redis.Clien
 
 // RunID names the process that a connection has reached; "" where Redis does not tell: INFO may be denied, or mean
 // nothing in a service that hides its servers.
-func RunID(ctx context.Context, c *redis.Conn) (string, error) {
+func RunID(ctx context.Context, c redis.Cmdable) (string, error) {
 	text, err := c.Info(ctx, "server").Result()
 	if err != nil && !redis.HasErrorPrefix(err, "NOPERM") && !redis.HasErrorPrefix(err, "ERR unknown command") {
 		return "", err // it may tell the next time

@@ -43,7 +43,7 @@ func TestScan_ReadsAKeyWhoseSlotMigrates(t *testing.T) {
 	looks := 0
 	nodes.Move(slot, to, func() {
 		found := map[string]bool{}
-		err := l.To(key).Scan(t.Context(), func(ctx context.Context, c *redis.Client, cursor uint64) *redis.ScanCmd {
+		err := l.To(key).Scan(t.Context(), func(ctx context.Context, c Commands, cursor uint64) *redis.ScanCmd {
 			return c.HScan(ctx, key, cursor, "", 100)
 		}, func(cursor uint64, page []string) (bool, error) {
 			if cursor == 0 {
@@ -70,7 +70,7 @@ func TestScan_BeginsAgainWhereAnotherServerAnswers(t *testing.T) {
 	slot := redistest.Slot("1001")
 	for _, endless := range []bool{false, true} {
 		found, begun, moved := map[string]bool{}, 0, 0 // moved: in which scan the slot moved last
-		err := l.To(key).Scan(t.Context(), func(ctx context.Context, c *redis.Client, cursor uint64) *redis.ScanCmd {
+		err := l.To(key).Scan(t.Context(), func(ctx context.Context, c Commands, cursor uint64) *redis.ScanCmd {
 			return c.HScan(ctx, key, cursor, "", 100)
 		}, func(cursor uint64, page []string) (bool, error) {
 			if cursor == 0 {

@@ -47,7 +47,7 @@ type sentinel struct {
 func watchMaster(o Options, master string) *watched {
 	w := &watched{asks: o, master: master, voting: make(chan struct{}, 1)}
 	for _, address := range o.Addresses {
-		s, to := &sentinel{}, o.client(address)
+		s, to := &sentinel{}, goRedisOptions(o, address)
 		to.DB, to.PoolSize, to.PoolTimeout = 0, 1, o.longest()
 		to.CredentialsProvider = func() (string, string) {
 			if s.anonymous.Load() {

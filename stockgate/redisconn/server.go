@@ -34,7 +34,7 @@ type server struct {
 
 // session is connections that all lead to one server. When another server is found, it gets another session.
 type session struct {
-	client     *redis.Client
+	client     client
 	identified bool                   // Options.Identify is there
 	identity   atomic.Pointer[string] // what it said; nil = no connection was opened yet
 	address    atomic.Pointer[string] // where locate said that the server is; nil = no connection was opened yet
@@ -200,7 +200,7 @@ func (s *server) close() {
 
 // connect makes a session that opens so many connections ahead of a rush; one turn stays free for a call meanwhile.
 func (s *server) connect(ahead int) *session {
-	on, o := &session{identified: s.options.Identify != nil}, s.options.client(s.address)
+	on, o := &session{identified: s.options.Identify != nil}, goRedisOptions(s.options, s.address)
 	if s.options.Dialer == nil { // a server in this process costs no handshake, and calls need not wait for their turns
 		o.MinIdleConns = ahead
 	}
@@ -225,13 +225,14 @@ func (s *server) connect(ahead int) *session {
 		}
 		return boundTo(ctx, conn), nil
 	}
-	on.client = redis.NewClient(&o)
-	on.client.AddHook(hooks{on.client})
+	client := redis.NewClient(&o)
+	client.AddHook(hooks{client})
+	on.client = client
 	return on
 }
 
 // greet begins every new connection: it must lead to the server of its session.
-func (s *server) greet(ctx context.Context, on *session, c *redis.Conn) (err error) {
+func (s *server) greet(ctx context.Context, on *session, c Commands) (err error) {
 	if opened := s.options.opened; opened != nil { // nil in tests of a server alone
 		opened.Add(1)
 	}
@@ -264,7 +265,7 @@ func (s *server) greet(ctx context.Context, on *session, c *redis.Conn) (err err
 
 // isMaster rejects a server that has been demoted, of which the sentinels have not heard yet. A user who may not ask
 // for the role believes the sentinels.
-func isMaster(ctx context.Context, c *redis.Conn) error {
+func isMaster(ctx context.Context, c Commands) error {
 	all, err := c.Do(ctx, "role").Slice()
 	switch {
 	case redis.HasErrorPrefix(err, "NOPERM"):

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/internal/redistest"
 )
 
@@ -23,7 +21,7 @@ func TestClient_UnixSocketLeadsToOneServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Do(context.Background(), func(ctx context.Context, c *redis.Client) error {
+		if err := c.Do(context.Background(), func(ctx context.Context, c Commands) error {
 			return c.Incr(ctx, "visits").Err()
 		}, nil); err != nil {
 			t.Errorf("%s: %v", address, err)

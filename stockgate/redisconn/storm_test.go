@@ -81,8 +81,8 @@ func TestStorm_EachServerIsTaughtOnceOverHoweverManyConnections(t *testing.T) {
 			l, err := New(Options{
 				Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 				BreakerErrors: 5, BreakerPause: time.Second,
-				Identify: func(context.Context, *redis.Conn) (string, error) { return *name.Load(), nil },
-				OnServer: func(context.Context, *redis.Conn) error { taught.Add(1); return nil },
+				Identify: func(context.Context, redis.Cmdable) (string, error) { return *name.Load(), nil },
+				OnServer: func(context.Context, redis.Cmdable) error { taught.Add(1); return nil },
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -96,7 +96,7 @@ func TestStorm_EachServerIsTaughtOnceOverHoweverManyConnections(t *testing.T) {
 				var all sync.WaitGroup
 				var busy [4]*redis.Conn
 				for i := range busy {
-					busy[i] = only(l).session.Load().client.Conn()
+					busy[i] = only(l).session.Load().client.(*redis.Client).Conn()
 					all.Go(func() {
 						if err := busy[i].Ping(t.Context()).Err(); err != nil {
 							t.Error(err)

@@ -3,9 +3,30 @@ package redisconn
 import (
 	"context"
 	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 type endKey struct{}
+
+// Subscription is a *redis.PubSub.
+type Subscription interface {
+	ReceiveTimeout(ctx context.Context, timeout time.Duration) (any, error)
+	Ping(ctx context.Context, payload ...string) error
+	Close() error
+}
+
+// Subscribe opens a connection to the server of c for the messages of a channel alone, and waits as long as that for
+// the server to agree.
+func Subscribe(ctx context.Context, c Commands, channel string, timeout time.Duration) (Subscription, error) {
+	sub := c.(*redis.Client).Subscribe(ctx, channel)
+	if _, err := sub.ReceiveTimeout(ctx, timeout); err != nil {
+		sub.Close()
+		return nil, err
+	}
+	return sub, nil
+}
 
 // ClosedWith returns ctx for a subscription whose connections are closed when end ends. Closing the subscription would
 // wait: go-redis holds its lock while it connects again, and watches no context.

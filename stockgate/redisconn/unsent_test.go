@@ -14,7 +14,7 @@ import (
 func TestUnsent_OnlyWhatWasCertainlyNotSentIsUnsent(t *testing.T) {
 	server := redistest.Start(t)
 	l := openMany(t, server, 100*time.Millisecond, 1)
-	hang := func(ctx context.Context, c *redis.Client) error {
+	hang := func(ctx context.Context, c Commands) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // also on a busy machine it is sent within that
 		defer cancel()
 		return c.Ping(ctx).Err()

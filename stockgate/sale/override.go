@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"sluice/stockgate/redisconn"
 )
 
@@ -104,7 +102,7 @@ func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 	}
 	said := override{to, max(b.Wall().UnixMilli(), s.saidAt.Load()+1)}
 	if b.link != nil {
-		err := b.link.To(b.wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+		err := b.link.To(b.wordsKey).Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 			return b.write(ctx, c, b.plan.Load(), word{s.Name, s.starts, s.ends, said})
 		}, redisconn.Unanswered)
 		if err != nil {
@@ -116,7 +114,7 @@ func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 }
 
 // write writes a word, and removes those that are old and of no sale of p any more.
-func (b *Schedule) write(ctx context.Context, c *redis.Client, p *plan, w word) error {
+func (b *Schedule) write(ctx context.Context, c redisconn.Commands, p *plan, w word) error {
 	if err := c.HSet(ctx, b.wordsKey, w.field(), w.value()).Err(); err != nil {
 		return fmt.Errorf("write %s: %w", b.wordsKey, err)
 	}
@@ -176,7 +174,7 @@ func (b *Schedule) update(ctx context.Context, p *plan) {
 		b.logTransitions(p)
 		return
 	}
-	err := b.link.To(b.wordsKey).Do(ctx, func(ctx context.Context, c *redis.Client) error {
+	err := b.link.To(b.wordsKey).Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
 		return b.exchange(ctx, c, p)
 	}, redisconn.Unanswered)
 	if ctx.Err() != nil {
@@ -191,7 +189,7 @@ func (b *Schedule) update(ctx context.Context, p *plan) {
 
 // exchange reads Redis' clock and its words in one round trip, and writes those that Redis has lost or has of other
 // hours alone: what counts for a sale then counts where it is moved again.
-func (b *Schedule) exchange(ctx context.Context, c *redis.Client, p *plan) error {
+func (b *Schedule) exchange(ctx context.Context, c redisconn.Commands, p *plan) error {
 	began := b.o.Now()
 	pipe := c.Pipeline()
 	at, all := pipe.Time(ctx), pipe.HGetAll(ctx, b.wordsKey)
