@@ -153,7 +153,7 @@ func (p *multipartPart) parseParameters(list []byte) bool {
 	return cause != reject.ContentTypeInvalid
 }
 
-// parseDisposition parses form-data; name="…"; filename="…", each at most once and nothing beside.
+// parseDisposition parses form-data; name="…"; filename="…"; filename*=…, each at most once and nothing beside.
 func (p *multipartPart) parseDisposition(v []byte) bool {
 	media, rest := octets.Cut(v, ';')
 	if !octets.EqualFold(octets.Trim(media), "form-data") {
@@ -170,6 +170,7 @@ func (p *multipartPart) parseDisposition(v []byte) bool {
 			p.name = value
 		case octets.EqualFold(name, "filename") && !p.file:
 			p.file = true
+		case octets.EqualFold(name, "filename*") && p.file && len(rest) == 0: // .NET sends it behind the other
 		default:
 			return false
 		}
@@ -193,7 +194,9 @@ func cutParameter(list []byte) (name, value, rest []byte, ok bool) {
 	if list[0] != '"' {
 		value, rest = octets.Cut(list, ';')
 		value = octets.Trim(value)
-		return name, value, rest, octets.IsToken(value) && bytes.IndexByte(value, '\'') < 0 // ' is a quote to some
+		extended := name[len(name)-1] == '*'                  // by RFC 8187, with two ' that are no quotes
+		plain := extended || bytes.IndexByte(value, '\'') < 0 // ' is a quote to some
+		return name, value, rest, octets.IsToken(value) && plain
 	}
 	value, rest, ok = bytes.Cut(list[1:], []byte{'"'})
 	if rest = octets.Trim(rest); len(rest) > 0 {
