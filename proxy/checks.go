@@ -72,6 +72,9 @@ var (
 		applies: func(_ *Proxy, rt *boundRoute) bool { return !rt.sku.Empty() }, decide: (*Proxy).checkSchedule}
 	soldOut = check{name: "sold-out cache", config: "stock",
 		reasons: reasons(reject.SoldOut, reject.Paused, reject.UnknownSKU), decide: (*Proxy).checkSoldOut}
+	firstReading = check{name: "first reading", config: "stock",
+		reasons: reasons(reject.SoldOut, reject.Paused, reject.UnknownSKU, reject.Concurrency),
+		decide:  (*Proxy).awaitReading}
 	orderToken = check{name: "order token", config: "route.order_token",
 		reasons: reasons(reject.Token, reject.Ambiguous),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, decide: (*Proxy).checkOrderToken}
@@ -119,7 +122,7 @@ var tables = [route.NumGates][]check{
 	route.Limit: {denyList, connRate, identity, requirement, schedule, orderToken, waitingRoom,
 		keyedRates, pageCache, body, inFlight, window, slot, schedule},
 	route.Check: {denyList, connRate, identity, requirement, schedule, soldOut, orderToken, waitingRoom,
-		keyedRates, pageCache, body, inFlight, window, slot, schedule, stock},
+		keyedRates, pageCache, firstReading, body, inFlight, window, slot, schedule, stock},
 	route.Reserve: {denyList, connRate, identity, requirement, earlierOrder, schedule, orderToken, waitingRoom,
 		keyedRates, pageCache, storedOrder, body, inFlight, window, slot, connection, schedule, reserve},
 }

@@ -43,6 +43,9 @@ func allCheckCases() (all []checkCase) {
 	for _, reason := range []reject.Reason{reject.SoldOut, reject.Paused, reject.UnknownSKU} { // see Stock.Closed
 		add(&soldOut, reason, "", closedFor(reason))
 	}
+	for _, reason := range firstReading.reasons { // see Stock.AwaitReading
+		add(&firstReading, reason, "", func(o *Options) { o.Stock = awaitedStock{o.Stock.(*stockMap), reason} })
+	}
 	addTokenAndRateCases(add)
 	addWaitingCases(add)
 	for _, reason := range []reject.Reason{reject.SoldOut, reject.Duplicate, reject.Concurrency, reject.UnknownSKU,

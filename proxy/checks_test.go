@@ -82,6 +82,16 @@ type decidingStock struct {
 
 func (s decidingStock) Enter(int64, []byte, []byte) reject.Reason { return s.reason }
 
+// awaitedStock decides in AwaitReading.
+type awaitedStock struct {
+	*stockMap
+	reason reject.Reason
+}
+
+func (s awaitedStock) AwaitReading(int64, []byte, interface{ StepAside() }) (reject.Reason, bool) {
+	return s.reason, false
+}
+
 // fullQueue is a concurrency limit whose queue is full.
 type fullQueue struct{ slotFunc }
 

@@ -164,6 +164,10 @@ func (o *observer) Enter(_ int64, sku, _ []byte) reject.Reason {
 	return reject.Admitted
 }
 
+func (*observer) AwaitReading(int64, []byte, interface{ StepAside() }) (reject.Reason, bool) {
+	return reject.Admitted, false
+}
+
 func (*observer) EnterAtOnce(int64, []byte, []byte) (reject.Reason, bool) {
 	return reject.Admitted, false
 }

@@ -70,6 +70,10 @@ func (s *stockMap) Enter(_ int64, sku, _ []byte) reject.Reason {
 	return s.closed[string(sku)]
 }
 
+func (*stockMap) AwaitReading(int64, []byte, interface{ StepAside() }) (reject.Reason, bool) {
+	return reject.Admitted, false
+}
+
 func (*stockMap) EnterAtOnce(int64, []byte, []byte) (reject.Reason, bool) {
 	return reject.Admitted, false
 }

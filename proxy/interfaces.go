@@ -72,6 +72,10 @@ type Stock interface {
 	// or when nothing is known of it yet.
 	Closed(now int64, sku []byte) reject.Reason
 
+	// AwaitReading is Closed, but waits, within a bound, where nothing is known yet of a SKU, or no longer: then it calls
+	// StepAside first. It is Admitted where no reading came, and Concurrency where too many wait for one.
+	AwaitReading(now int64, sku []byte, on interface{ StepAside() }) (reason reject.Reason, waited bool)
+
 	// Enter decides for one request of user, who is empty where the route identifies no user. It may wait, within a
 	// bound, for the first reading of a SKU and for what is known of user. Each request that was Admitted must call
 	// Leave once when the upstream has answered.

@@ -178,6 +178,10 @@ func (o *mixupOwed) Enter(_ int64, sku, _ []byte) reject.Reason {
 	return reject.Admitted
 }
 
+func (*mixupOwed) AwaitReading(int64, []byte, interface{ StepAside() }) (reject.Reason, bool) {
+	return reject.Admitted, false
+}
+
 func (o *mixupOwed) EnterAtOnce(now int64, sku, user []byte) (reject.Reason, bool) {
 	return o.Enter(now, sku, user), true
 }

@@ -18,6 +18,16 @@ func (p *Proxy) checkStock(r *Request) rejection {
 	return rejection{Reason: reason}
 }
 
+// awaitReading waits for the reading of a SKU that is not known to be on sale. Requests for invented SKUs end here,
+// before they take a place that an order needs.
+func (p *Proxy) awaitReading(r *Request) rejection {
+	reason, waited := p.Stock.AwaitReading(p.Now(), r.buyer.sku, r.conn)
+	if waited {
+		r.checked = p.Now()
+	}
+	return rejection{Reason: reason}
+}
+
 // checkSoldOut asks the stock check's memory.
 func (p *Proxy) checkSoldOut(r *Request) rejection {
 	return rejection{Reason: p.Stock.Closed(r.now, r.buyer.sku)}

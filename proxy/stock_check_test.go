@@ -25,6 +25,56 @@ func (s *userStock) Enter(_ int64, _, user []byte) reject.Reason {
 	return reject.Admitted
 }
 
+// unreadStock has read no SKU but "known": all that is asked of others waits until it is closed.
+type unreadStock struct {
+	*stockMap
+	waiting chan struct{}
+	read    chan struct{}
+}
+
+func (s unreadStock) wait(sku []byte) (reason reject.Reason, waited bool) {
+	if string(sku) == "known" {
+		return reject.Admitted, false
+	}
+	s.waiting <- struct{}{}
+	<-s.read
+	return reject.UnknownSKU, true
+}
+
+func (s unreadStock) AwaitReading(_ int64, sku []byte, on interface{ StepAside() }) (reject.Reason, bool) {
+	on.StepAside()
+	return s.wait(sku)
+}
+
+func (s unreadStock) Enter(_ int64, sku, _ []byte) reject.Reason {
+	reason, _ := s.wait(sku)
+	return reason
+}
+
+// A crowd that asks for SKUs which nobody knows must not keep the buyers of a known one out of the shop.
+func TestStockCheck_SKUThatIsNotReadYetTakesNoSlot(t *testing.T) {
+	stock := unreadStock{&stockMap{}, make(chan struct{}, 1), make(chan struct{})}
+	o := options(&recorder{})
+	o.Stock = stock
+	o.Concurrency = &oneSlot{}
+	addr, _ := gateway(t, o)
+	order := func(sku string) string {
+		resp, _ := talk(t, addr, "POST /api/seckill/"+sku+"/order HTTP/1.1\r\nHost: shop\r\nCookie: uid=7\r\n"+
+			"Connection: close\r\nContent-Length: 0\r\n\r\n")
+		return reasonOrStatus(resp)
+	}
+	invented := make(chan string)
+	go func() { invented <- order("invented") }()
+	<-stock.waiting
+	if got := order("known"); got != "200" {
+		t.Errorf("an order beside one for an invented SKU: %s, want 200", got)
+	}
+	close(stock.read)
+	if got := <-invented; got != "unknown_sku" {
+		t.Errorf("the one for an invented SKU: %s, want unknown_sku", got)
+	}
+}
+
 func TestStockCheck_KnowsTheUserAndRejectsADuplicate(t *testing.T) {
 	to := &recorder{}
 	o := options(to)

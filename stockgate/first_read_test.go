@@ -172,3 +172,52 @@ func TestStockgate_ClosedGateAnswers(t *testing.T) {
 		t.Fatalf("enter: %v", got)
 	}
 }
+
+// aside counts how often a request stepped aside.
+type aside int
+
+func (a *aside) StepAside() { *a++ }
+
+func TestStockgate_OnlyWhatIsNotKnownToBeOnSaleIsAwaited(t *testing.T) {
+	const at = int64(time.Hour)
+	sku := []byte("1001")
+	for what, c := range map[string]struct {
+		units, age int64 // -1 = none is known; -2 = nor is there room to ask
+		want       reject.Reason
+		waits      bool
+	}{
+		"on sale":               {units: 5},
+		"on sale a while ago":   {units: 5, age: at}, // for Enter
+		"sold out":              {want: reject.SoldOut},
+		"sold out a while ago":  {age: at, want: reject.UnknownSKU, waits: true},
+		"that nobody asked for": {units: -1, want: reject.UnknownSKU, waits: true},
+		"while too many wait":   {units: -2, want: reject.Concurrency},
+	} {
+		t.Run(what, func(t *testing.T) {
+			g := stepped(t, options(), NewMemory())
+			if c.units >= 0 {
+				g.poller.publishReading(at-c.age, addEntry(g.table, at, sku), reading(c.units))
+			}
+			for i := range maxPending {
+				if c.units == -2 {
+					g.poller.queueFirstRead(addEntry(g.table, 0, name(i)))
+				}
+			}
+			var steps aside
+			answer := make(chan reject.Reason)
+			go func() {
+				reason, waited := g.AwaitReading(at, sku, &steps)
+				if waited != c.waits || steps != 0 != waited {
+					t.Errorf("waited %v after %d steps aside, want %v", waited, steps, c.waits)
+				}
+				answer <- reason
+			}()
+			if c.waits {
+				g.poller.readFirst(t.Context(), at, <-g.poller.queue)
+			}
+			if got := <-answer; got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}

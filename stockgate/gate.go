@@ -97,6 +97,24 @@ func (g *Gate) Closed(now int64, sku []byte) reject.Reason {
 	return rules.closed[v]
 }
 
+// AwaitReading implements proxy.Stock. It is asked before a request takes a place in the shop, so that requests for
+// invented SKUs do not fill it while they wait to be read.
+func (g *Gate) AwaitReading(now int64, sku []byte, on interface{ StepAside() }) (reason reject.Reason, waited bool) {
+	e := g.entryOf(now, sku)
+	if e == nil {
+		if len(g.poller.queue) == cap(g.poller.queue) && !g.poller.health.lost() {
+			return reject.Concurrency, false
+		}
+		return reject.Admitted, false // Enter decides
+	}
+	v, at := e.reading()
+	if waited = v != onSale && !g.rules.Load().serves(now, at, v); waited {
+		on.StepAside()
+		v = g.firstRead(now, e)
+	}
+	return g.rules.Load().closed[v], waited
+}
+
 // Enter implements proxy.Stock: the reasons of Closed, Concurrency when the last reading has admitted
 // max_in_flight_per_unit requests for each unit left or too many requests wait for a first reading, Duplicate when user
 // has bought before, StockError when the stock or the buyers cannot be known and on_error is "reject". For a SKU that
