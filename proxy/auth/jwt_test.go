@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,18 @@ func edPair(t testing.TB) pair {
 	}
 	x := base64.RawURLEncoding.EncodeToString(public)
 	return pair{k, publicPEM(t, public), map[string]string{"kty": "OKP", "crv": "Ed25519", "x": x}}
+}
+
+// certificate is one of the pair's public key, in PEM.
+func certificate(t testing.TB, p pair) string {
+	t.Helper()
+	k := p.private.(*rsa.PrivateKey)
+	of := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, of, of, &k.PublicKey, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
 func publicPEM(t testing.TB, key any) string {
@@ -112,6 +125,7 @@ func TestJWT_AcceptsTokensOfTheConfiguredKey(t *testing.T) {
 	r, e := rsaPair(t, 2048), edPair(t)
 	hs, rs, ed := jwt.SigningMethodHS256, jwt.SigningMethodRS256, jwt.SigningMethodEdDSA
 	set := jwks(t, e.named("b"), rsaPair(t, 2048).named("c"), r.named("a"))
+	chain := certificate(t, r) + certificate(t, rsaPair(t, 2048))
 	checked := JWTOptions{Algorithm: "HS256", Key: secret, Issuer: "shop", Audience: "gate", Leeway: time.Second}
 	for name, c := range map[string]struct {
 		o      JWTOptions
@@ -124,6 +138,7 @@ func TestJWT_AcceptsTokensOfTheConfiguredKey(t *testing.T) {
 		"EdDSA":        {JWTOptions{Algorithm: "EdDSA", Key: e.public}, ed, e.private, nil},
 		"JWKS":         {JWTOptions{Algorithm: "RS256", Key: set}, rs, r.private, object{"kid": "a"}},
 		"JWKS of one":  {JWTOptions{Algorithm: "EdDSA", Key: jwks(t, e.named("b"), r.named("a"))}, ed, e.private, nil},
+		"chain":        {JWTOptions{Algorithm: "RS256", Key: chain}, rs, r.private, nil},
 		"JWKS no name": {JWTOptions{Algorithm: "EdDSA", Key: jwks(t, e.jwk)}, ed, e.private, object{"kid": "x"}},
 		"all checked":  {checked, hs, []byte(secret), nil},
 	} {
@@ -311,6 +326,11 @@ func TestNewJWT_RejectsUnsafeKeys(t *testing.T) {
 		"another type":         {"RS256", e.public, "wants an RSA key"},
 		"another type still":   {"EdDSA", r.public, "wants an Ed25519 key"},
 		"no key for it":        {"EdDSA", jwks(t, r.named("a")), "no key for EdDSA"},
+		"no name for two":      {"RS256", jwks(t, r.jwk, rsaPair(t, 2048).jwk), "no kid"},
+		"no name for one":      {"RS256", jwks(t, r.named("a"), rsaPair(t, 2048).jwk), "no kid"},
+		"two in PEM":           {"RS256", r.public + rsaPair(t, 2048).public, "several"},
+		"private behind it":    {"RS256", r.public + private(r), "several"},
+		"PEM behind words":     {"HS256", "Bag Attributes: none\n" + r.public, "wants a secret"},
 		"two of one name":      {"RS256", jwks(t, r.named("a"), rsaPair(t, 2048).named("a")), "stands twice"},
 		"not a key":            {"RS256", "hello", "neither PEM nor a JWKS"},
 		"broken JWKS":          {"RS256", `{"keys":[`, "read the JWKS"},

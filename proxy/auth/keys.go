@@ -16,7 +16,7 @@ import (
 // keys verify tokens. All have the type that the one algorithm needs.
 type keys struct {
 	only   any            // set where there is a single key; nil = there are several
-	byName map[string]any // by kid; nil = the keys have no names, and a token's kid is ignored
+	byName map[string]any // by kid; nil = the only key has no name, and a token's kid is ignored
 }
 
 // The least strength of keys (RFC 7518, sections 3.2 and 3.3).
@@ -26,12 +26,12 @@ const (
 )
 
 // readKeys reads keys for the algorithm. A public key as an HMAC secret, a private key and a weak key are errors: with
-// them, an attacker could sign tokens.
+// them, an attacker could sign tokens. So is a key that no token could choose.
 func readKeys(algorithm, text string) (keys, error) {
 	trimmed := strings.TrimSpace(text)
 	switch {
 	case algorithm == "HS256":
-		if strings.HasPrefix(trimmed, "-----BEGIN") || strings.HasPrefix(trimmed, "{") {
+		if strings.Contains(trimmed, "-----BEGIN") || strings.HasPrefix(trimmed, "{") {
 			return keys{}, errors.New("HS256 wants a secret; this is a PEM or JSON file, whose content others may know")
 		}
 		if secret := strings.TrimRight(text, "\r\n"); len(secret) >= minSecretSize {
@@ -44,9 +44,12 @@ func readKeys(algorithm, text string) (keys, error) {
 	case strings.HasPrefix(trimmed, "{"):
 		return readJWKS(algorithm, []byte(trimmed))
 	}
-	block, _ := pem.Decode([]byte(trimmed))
+	block, rest := pem.Decode([]byte(trimmed))
 	if block == nil {
 		return keys{}, errors.New("is neither PEM nor a JWKS")
+	}
+	if next, _ := pem.Decode(rest); next != nil && (next.Type != block.Type || next.Type != "CERTIFICATE") {
+		return keys{}, errors.New("holds several keys in PEM; write one, or a JWKS, in which each has its kid")
 	}
 	key, err := readPEM(block)
 	if err != nil {
@@ -131,6 +134,9 @@ func readJWKS(algorithm string, text []byte) (keys, error) {
 	switch {
 	case n == 0:
 		return keys{}, fmt.Errorf("the JWKS has no key for %s", algorithm)
+	case n > 1 && len(found.byName) < n:
+		return keys{}, errors.New("the JWKS has several keys, and one has no kid: no token could choose it; write a kid " +
+			"for each")
 	case n > 1:
 		found.only = nil
 	}
