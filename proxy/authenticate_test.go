@@ -59,6 +59,7 @@ func TestAuth_UserIsTheOneThatTheShopHasSigned(t *testing.T) {
 	}{
 		{"a token", "$jwt_sub", "$http_authorization", bearer + tokenOf("7"), "200"},
 		{"a token in a cookie", "$jwt_sub", "$cookie_token", "Cookie: uid=8; token=" + tokenOf("7"), "200"},
+		{"one with its scheme in a cookie", "$jwt_sub", "$cookie_token", "Cookie: token=Bearer%20" + tokenOf("7"), "200"},
 		{"none", "$jwt_sub", "$http_authorization", "Cookie: uid=7", "unidentified"},
 		{"a forged one", "$jwt_sub", "$http_authorization", bearer + tokenOf("7") + "x", "unidentified"},
 		{"a word", "$jwt_sub", "$http_authorization", bearer + "7", "unidentified"},

@@ -67,8 +67,9 @@ func newJWT(o JWTOptions) (*JWT, error) {
 // what is wrong with the token. "Bearer " before the token is skipped. The caller must not change value.
 func (j *JWT) Claim(token []byte, name string, now time.Time) (value []byte, fault reject.Cause) {
 	token = bytes.TrimSpace(token)
-	if len(token) > len(bearer) && bytes.EqualFold(token[:len(bearer)], bearer) {
-		token = bytes.TrimSpace(token[len(bearer):])
+	if len(token) > len(bearer) && bytes.EqualFold(token[:len(bearer)], bearer) &&
+		(token[len(bearer)] == ' ' || token[len(bearer)] == '+') { // as package param reads a space in a cookie
+		token = bytes.TrimSpace(token[len(bearer)+1:])
 	}
 	switch {
 	case len(token) == 0:
@@ -90,7 +91,7 @@ func (j *JWT) Claim(token []byte, name string, now time.Time) (value []byte, fau
 	return value, reject.NoCause
 }
 
-var bearer = []byte("Bearer ")
+var bearer = []byte("Bearer")
 
 // verify checks the signature and the times of a token and stores its claims.
 func (j *JWT) verify(token string, key *digest, now time.Time) (map[string][]byte, reject.Cause) {
