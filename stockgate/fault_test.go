@@ -72,6 +72,30 @@ func TestFault_KeysThatHoldSomethingElseAreFaultsAndNeverStock(t *testing.T) {
 	}
 }
 
+// Some shops clear the stock when they set the flag.
+func TestFault_FlagClosesASKUWhoseStockIsNone(t *testing.T) {
+	for _, c := range []struct {
+		layout layout.Options
+		set    string
+	}{
+		{layout.Options{Type: layout.Counter, Key: "$sku"}, "SET x none"},
+		{layout.Options{Type: layout.HashLeft, Key: "$sku", LeftField: "left"}, "SET x 5"},
+		{layout.Options{Type: layout.HashSold, Key: "all", TotalField: "$sku", SoldField: "$(sku)_sold"}, "HSET all x 5"},
+	} {
+		t.Run(c.layout.Type, func(t *testing.T) {
+			server := redistest.Start(t)
+			c.layout.SoldOutFlag = "over:$sku"
+			s := dial(t, server, c.layout)
+			setUp(t, server, c.set, "SET over:x 1")
+			o := options()
+			o.AllowOnError = true
+			if got := open(t, o, s).Enter(o.Now(), []byte("x"), nil); got != reject.SoldOut {
+				t.Errorf("enter: %v, want sold out", got)
+			}
+		})
+	}
+}
+
 func TestFault_OneFaultyKeySpoilsNoOther(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layout.Options{Type: layout.Counter, Key: "$sku"})

@@ -151,8 +151,7 @@ func (l *Layout) ReadHashes(skus []string, answers []redis.Cmder) []Reading {
 				r, fault = l.count(l.hash.of(skus[i], l.parts), values[at*width:(at+1)*width])
 			}
 			if fault != nil {
-				out[i] = Reading{Fault: fmt.Errorf("read %q: %w", k, fault)}
-				continue
+				r = Reading{Fault: fmt.Errorf("read %q: %w", k, fault)}
 			}
 			out[i] = l.readOthers(skus[i], r, answers[len(keys)+i*others:len(keys)+(i+1)*others])
 		}

@@ -66,7 +66,7 @@ func (l *Layout) Key(sku string) string { return l.key.Of(sku, l.parts) }
 func (l *Layout) Read(sku string, answers []redis.Cmder) Reading {
 	r, err := l.stock(sku, answers[0])
 	if err != nil {
-		return Reading{Fault: fmt.Errorf("read %q: %w", l.Key(sku), err)}
+		r = Reading{Fault: fmt.Errorf("read %q: %w", l.Key(sku), err)}
 	}
 	return l.readOthers(sku, r, answers[1:])
 }
@@ -86,8 +86,8 @@ func (l *Layout) readOthers(sku string, r Reading, answers []redis.Cmder) Readin
 		if err != nil {
 			return Reading{Fault: fmt.Errorf("read %q: %w", l.flag.Of(sku, l.parts), err)}
 		}
-		if flag > 0 { // some shops delete the stock when they set the flag
-			r.Exists, r.Free = true, min(r.Free, 0)
+		if flag > 0 { // some shops delete or clear the stock when they set the flag
+			r.Exists, r.Free, r.Fault = true, min(r.Free, 0), nil
 		}
 	}
 	return r
