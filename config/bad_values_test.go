@@ -33,6 +33,10 @@ request_id_header = ""`,
 		`:2: server.client_ip_header: "X Forwarded" is not a header name; write letters, digits and -
 :3: server.request_id_header: is empty; write a value`},
 	{`[server]
+client_ip_header = "forwarded"`,
+		`:2: server.client_ip_header: "forwarded" is a header of RFC 7239, which is not read; write one that holds ` +
+			`addresses alone, like "X-Forwarded-For"`},
+	{`[server]
 read_timeout = "0s"
 shutdown_delay = "-1s"`,
 		`:2: server.read_timeout: 0s must be above 0s` + notOff + `

@@ -62,6 +62,10 @@ func (s *Server) check(r *report, deciders []Decide) {
 		r.Proxies(Element("server.trusted_proxies", i), text)
 	}
 	r.Token("server.client_ip_header", s.ClientIPHeader)
+	if strings.EqualFold(s.ClientIPHeader, "Forwarded") {
+		r.Fail("server.client_ip_header", "%q is a header of RFC 7239, which is not read; write one that holds addresses "+
+			"alone, like \"X-Forwarded-For\"", s.ClientIPHeader)
+	}
 	r.Token("server.request_id_header", s.RequestIDHeader)
 	s.checkBodyMemory(r)
 	if s.ProxyProtocol && len(s.TrustedProxies) == 0 {
