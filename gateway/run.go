@@ -49,19 +49,20 @@ func Run(c *config.Config, o RunOptions, log *slog.Logger) error {
 	defer g.Close()
 	g.controller.mode, g.controller.drain = o.ModeSet, make(chan struct{}, 1)
 	g.controller.load, g.controller.files = o.Load, &from
-	listeners, err := g.open(o.TakeOver, log)
-	if err != nil {
-		return err
-	}
-	asked, err := g.openDecideListeners(o.TakeOver)
-	if err != nil {
-		return err
-	}
 	side, err := g.ListenAdmin(o.TakeOver, log)
 	if err != nil {
 		return err
 	}
 	defer side.Close()
+	asked, err := g.openDecideListeners(o.TakeOver)
+	if err != nil {
+		return err
+	}
+	// Last: a shared address gets connections from the running gateway at once, and a start that fails resets them.
+	listeners, err := g.open(o.TakeOver, log)
+	if err != nil {
+		return err
+	}
 	if err := g.fleet.join(); err != nil {
 		return err
 	}

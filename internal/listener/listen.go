@@ -15,25 +15,40 @@ import (
 	"syscall"
 )
 
-// OpenAll opens every address, or none.
+// OpenAll opens every address, or none. Unix sockets come first: a shared port gets connections at once, and these are
+// reset where another address cannot be opened.
 func OpenAll(addresses []string, takeOver bool) (listeners []net.Listener, err error) {
-	for _, address := range addresses {
-		ln, err := Open(address, takeOver)
-		if err != nil {
-			for _, open := range listeners {
-				open.Close()
+	listeners = make([]net.Listener, len(addresses))
+	for _, unix := range []bool{true, false} {
+		for i, address := range addresses {
+			if isUnix(address) != unix {
+				continue
 			}
-			return nil, err
+			if listeners[i], err = Open(address, takeOver); err != nil {
+				closeAll(listeners)
+				return nil, err
+			}
 		}
-		listeners = append(listeners, ln)
 	}
 	return listeners, nil
 }
 
+func closeAll(listeners []net.Listener) {
+	for _, open := range listeners {
+		if open != nil {
+			open.Close()
+		}
+	}
+}
+
+const unixPrefix = "unix:"
+
+func isUnix(address string) bool { return strings.HasPrefix(address, unixPrefix) }
+
 // Open opens "host:port" or "unix:/path".
 func Open(address string, takeOver bool) (net.Listener, error) {
-	if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
-		return listenUnix(path)
+	if isUnix(address) {
+		return listenUnix(address[len(unixPrefix):])
 	}
 	return listenTCP(address, takeOver)
 }
@@ -81,7 +96,8 @@ func permitted(address string, err error) error {
 func listenUnix(path string) (net.Listener, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()
-		return nil, fmt.Errorf("%s: another process listens there", path)
+		return nil, fmt.Errorf(
+			"%s: another process listens there; a unix socket is not taken over: stop that process first", path)
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
 		if err := os.Remove(path); err != nil {
