@@ -9,7 +9,8 @@ import (
 )
 
 // unreached are parts of messages that say that Redis was not reached, or rejected the user.
-var unreached = []string{"dial tcp", "dial unix", "i/o timeout", "no such host", "WRONGPASS", "NOAUTH", "NOPERM"}
+var unreached = []string{"dial tcp", "dial unix", "i/o timeout", "broken pipe", "reset by peer", "no such host",
+	"WRONGPASS", "NOAUTH", "NOPERM"}
 
 // remedy says what to do about a fault of Redis.
 func remedy(fault string) string {

@@ -149,12 +149,19 @@ func isLate(err error) bool {
 		strings.Contains(err.Error(), "i/o timeout") || strings.Contains(err.Error(), "deadline exceeded")
 }
 
+// isClosed reports whether Redis has closed a connection. go-redis drops the line in which it says why.
+func isClosed(text string) bool {
+	return strings.Contains(text, "broken pipe") || strings.Contains(text, "reset by peer") ||
+		strings.Contains(text, "max number of clients") || strings.Contains(text, "DENIED ") ||
+		strings.HasSuffix(text, "EOF")
+}
+
 // Remedy is what an operator does where Redis cannot be asked because of err.
 func Remedy(err error) string {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "WRONGPASS"), strings.Contains(text, "NOAUTH"),
-		strings.Contains(text, "without any password configured"):
+		strings.Contains(text, "without any password configured"), strings.Contains(text, "unauthenticated"):
 		return "correct stock.redis.username, and the password in the file of stock.redis.password_file"
 	case strings.Contains(text, "READONLY"):
 		return "write the address of the master into stock.redis.addresses"
@@ -172,6 +179,9 @@ func Remedy(err error) string {
 		return "start Redis, write its unixsocket into redis.conf, or correct stock.redis.addresses"
 	case strings.Contains(text, "no such host"):
 		return "correct the host in stock.redis.addresses, or the name server"
+	case isClosed(text):
+		return "Redis has closed the connection: start it if it has ended; else redis-cli -h HOST -p PORT PING tells why, " +
+			"as by maxclients, protected mode or TLS"
 	case isLate(err):
 		return "Redis is slower than stock.redis.timeout: look at its load and the network, or raise it"
 	}
