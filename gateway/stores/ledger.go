@@ -41,6 +41,10 @@ func openLedger(c *config.Config, way redisconn.Options, visitor bool, log *slog
 		o.HandOutAfter = handOutAfter
 	}
 	r, err := ledger.NewStore(o)
+	if errors.Is(err, ledger.ErrStateDir) {
+		return nil, c.Errorf("server.state_dir", "%v; the user that runs Sluice must own the folder and all in it, and "+
+			"its disk must have room", err)
+	}
 	if err != nil {
 		return nil, c.Errorf("stock.redis", "%v", err)
 	}

@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -137,17 +139,20 @@ func (r *Store) handOver(ctx context.Context, told map[string]int64) bool {
 	return true
 }
 
+// ErrStateDir is the cause when no journal can be kept in the folder of StateDir.
+var ErrStateDir = errors.New("no journal can be kept there")
+
 // resume lets this store go on as the instance whose journal is in dir, if no process has it, or begins a journal.
 func (r *Store) resume(dir string) (err error) {
 	if r.journal, err = openStateDir(dir, r.Seen, r.Log); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrStateDir, err)
 	}
 	r.calls.Store(r.journal.Calls)
 	if r.journal.Name != "" {
 		r.instance, r.Seen.Returned = r.journal.Name, true
 	}
 	if err := r.journal.Begin(r.instance); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrStateDir, err)
 	}
 	r.Log.Keep(r.journal, func(err, rejecting error) {
 		if rejecting != nil {
