@@ -164,6 +164,9 @@ func TestPull_TokenOfConsumersDoesNothingElse(t *testing.T) {
 	if got := post(t, g, token, "take", map[string]any{"n": 101, "lease": "5s"}, &out); got != 400 {
 		t.Errorf("too many: %d", got)
 	}
+	if got := post(t, g, token, "take", map[string]any{"n": 1, "lease": "5s", "sku": "none"}, &out); got != 404 {
+		t.Errorf("a SKU without a ledger: %d", got)
+	}
 	for _, path := range []string{"../stock/1001", "../drain", "../reload"} {
 		if got := post(t, g, token, path, map[string]any{"set": 5}, &out); got != 403 {
 			t.Errorf("a consumer asks %s: %d", path, got)

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -52,6 +53,9 @@ func (q *orderQueue) Take(ctx context.Context, sku string, n int, lease time.Dur
 		return nil, fmt.Errorf("take: %w: the ledger could not be opened yet", admin.ErrConflict)
 	}
 	pulled, err := q.deliverer.Pull(ctx, queue.PullCall{SKU: sku, Orders: n, Lease: lease})
+	if errors.Is(err, ledger.ErrUnknownSKU) {
+		return nil, fmt.Errorf("%w: %w", admin.ErrNoSKU, err)
+	}
 	var orders []admin.QueuedOrder
 	for i := range pulled {
 		p := &pulled[i]
