@@ -118,6 +118,17 @@ func TestPackaging_UnitExposesLittle(t *testing.T) {
 	}
 }
 
+// The folder of server.state_dir, and that of a database of SQLite, is there under OpenRC, too.
+func TestOpenRC_MakesTheStateDirectoriesOfTheUnits(t *testing.T) {
+	for _, service := range []string{"sluice", "sluice-settle"} {
+		folder := regexp.MustCompile(`(?m)^StateDirectory=(.*)$`).FindStringSubmatch(read(t, "systemd/"+service+".service"))
+		if folder == nil || !regexp.MustCompile(`(?m)^\tcheckpath .* /var/lib/`+folder[1]+`( |$)`).MatchString(
+			read(t, "openrc/"+service)) {
+			t.Errorf("%s: OpenRC does not make %q in /var/lib", service, folder)
+		}
+	}
+}
+
 // systemd reads the units without a complaint of its own. It looks for the binary, which is not there: a stand-in is.
 func TestPackaging_UnitsPleaseSystemd(t *testing.T) {
 	testkit.Nightly(t, "each version of systemd has its own complaints")
