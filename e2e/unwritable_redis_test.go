@@ -56,6 +56,9 @@ func TestReserve_RedisWithoutWritesSellsNothingAndReportsWhy(t *testing.T) {
 					t.Errorf("an order was answered %d %s", a.status, a.reason)
 				}
 			}
+			if _, text := g.peek("/readyz?verbose"); !strings.Contains(text, "WARN ledger") || !strings.Contains(text, of.do) {
+				t.Errorf("/readyz does not tell of it:\n%s", text)
+			}
 			if n := shop.booked(); n != booked {
 				t.Errorf("%d orders reached the shop", n-booked)
 			}

@@ -322,6 +322,9 @@ func (o *orderLedger) Check() (string, admin.Health) {
 		return fmt.Sprintf("%q is listed in Redis and has no ledger, so its orders are rejected: %s; sluice stock list "+
 			"shows all such SKUs", *sku, ledger.RecoverLost(*sku)), admin.Degraded
 	}
+	if text := o.Reserver().Untaken(); text != "" {
+		return text, admin.Degraded
+	}
 	if sku := o.Reserver().Stuck(); sku != "" {
 		return fmt.Sprintf("%q stays frozen, so its orders are rejected: sluice stock recover %s shows both books; with "+
 			"--from FILE --apply it opens it; sluice stock list shows all such SKUs", sku, sku), admin.Degraded

@@ -25,6 +25,8 @@ type core struct {
 	faultNames tokenBucket  // SKUs that the log names as they get into trouble
 	deadline   atomic.Int64 // Unix ms: of the reservations that are made now
 
+	untaken atomic.Pointer[untaken] // the last call that took no orders; nil = there was none
+
 	closed atomic.Bool
 	ctx    context.Context // of calls; ends when Close gives up
 	work   sync.WaitGroup  // calls for orders, and those that settle

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -26,8 +27,30 @@ type fault struct {
 // reportTaking logs once for a SKU that the store takes no orders, and why, until it does. err is what a call that
 // began at began ns came to, nil when an open ledger has answered it. mu is held.
 func (r *core) reportTaking(q *skuQueue, began int64, err error) {
+	if err != nil && began >= q.faults.taking.answeredAt && r.ctx.Err() == nil {
+		r.untaken.Store(&untaken{r.o.Now(), q.sku, err})
+	}
 	r.report(&q.faults.taking, q.sku, began, err, "the ledger takes no orders: they are rejected with stock_error",
 		"the ledger takes orders again")
+}
+
+// untaken is a call with which the store took no orders.
+type untaken struct {
+	at  int64 // ns
+	sku string
+	err error
+}
+
+// untakenFor is how long such a call is told of.
+const untakenFor = int64(10 * time.Second)
+
+// Untaken says that the store took no orders within the last seconds, why, and what to do; "" = it took all.
+func (r *Reserver) Untaken() string {
+	u := r.untaken.Load()
+	if u == nil || r.o.Now()-u.at > untakenFor {
+		return ""
+	}
+	return fmt.Sprintf("orders of %q were rejected with stock_error: %v; %s", u.sku, u.err, adviceFor(u.err))
 }
 
 // reportSettling is reportTaking of settlements.
