@@ -225,6 +225,7 @@ func TestAmbiguity_NameThatAShopFoldsIsNoWayAroundTheGate(t *testing.T) {
 		"user_id=7; user.id=8", "user.id=8; user_id=7", "user_id=7; user[id=8", "user_id=7; user_id[]=8",
 		"user_id=7; user%5fid=8", "user_id=7; a=b,user_id=8", "user_id=7\r\nCookie: user.id=8", "user_id[]=7",
 	} {
+		"user_id=7; a=b user_id=8", "user_id=7; \xa0user_id=8", // Bottle, CherryPy, WebOb, Mojolicious
 		wrong = append(wrong, complete("POST", "/arg?goods_id=1001", "Cookie: "+cookies))
 	}
 	wrong = append(wrong, typed("/form", urlencoded, "goods_id=1001&goods_id%00x=2"),

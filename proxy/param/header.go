@@ -38,23 +38,45 @@ func (s *Source) Cookie(name string) ([]byte, Fault) {
 	return m.only(name)
 }
 
-// addCookie adds a pair to m, unless it has come before: browsers send one for each path and domain. What stands behind a comma in its value is a cookie of its own to some readers.
+// addCookie adds a pair to m, unless it has come before: browsers send one for each path and domain. What stands behind
+// a byte that no cookie may have is a cookie of its own to some readers: behind a comma (Rack), a blank (Bottle, WebOb).
 func (s *Source) addCookie(m *match, pair []byte, name string) {
 	key, value := octets.Cut(octets.Trim(pair), '=')
 	key = octets.Trim(key)
 	first := octets.Unquote(value) // not every server drops a space before the value
-	if spelling := s.cookieSpelling(key, name); !m.repeats(spelling, first) {
+	spelling := s.cookieSpelling(key, name)
+	if !m.repeats(spelling, first) {
 		m.add(spelling, first)
 	}
-	for _, rest := octets.Cut(value, ','); len(rest) > 0; {
+	if spelling != Another {
+		pair = value
+	}
+	for _, rest := cutCookie(pair); len(rest) > 0; {
 		var part []byte
-		part, rest = octets.Cut(rest, ',')
+		part, rest = cutCookie(rest)
 		if key, value := octets.Cut(part, '='); len(key) < len(part) {
 			if spelling := s.cookieSpelling(octets.Trim(key), name); spelling != Another {
-				m.add(max(spelling, Folded), octets.Unquote(value))
+				m.add(max(spelling, Folded), octets.Trim(value))
 			}
 		}
 	}
+}
+
+// cutCookie cuts list at its first byte that no cookie may have (RFC 6265, section 4.1.1), but for blanks beside "=".
+func cutCookie(list []byte) (part, rest []byte) {
+	for i, c := range list {
+		switch {
+		case c == ' ' || c == '\t':
+			before, after := octets.Trim(list[:i]), octets.Trim(list[i:])
+			if bytes.HasSuffix(before, []byte{'='}) || bytes.HasPrefix(after, []byte{'='}) {
+				continue
+			}
+		case c > ' ' && c < 0x7f && c != '"' && c != ',' && c != '\\':
+			continue
+		}
+		return list[:i], list[i+1:]
+	}
+	return list, nil
 }
 
 // cookieSpelling is how the name of a cookie is spelled. PHP before 7.4.11 and Rack before 2.2.3 decode it. A dot makes

@@ -47,6 +47,12 @@ func TestCookie_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		"a=b,sku=5":                   "5", // likewise
 		"sku=5; a=b,sku=6":            "ambiguous duplicate_key sku",
 		"sku=5; a=b, sku =5,c=d":      "5",
+		"sku=5; a=b sku=6":            "ambiguous duplicate_key sku", // Bottle, CherryPy, WebOb
+		"a=b\tsku = 6; sku=5":         "ambiguous duplicate_key sku",
+		"sku=5; \u00a0sku=6":          "ambiguous duplicate_key sku", // Tornado trims it
+		`sku=5; " sku=6"; a`:          "ambiguous duplicate_key sku", // WebOb
+		"sku=5; a=b sku=5":            "5",
+		"sku=5; a=b sku x":            "5",
 		"sku=5; a={\"sku\":6,\"x\"}":  "5",
 		"SKU=5":                       "missing",
 		"sku":                         "missing",
