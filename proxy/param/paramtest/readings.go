@@ -14,6 +14,7 @@ const (
 	PythonSplit                 // Python: urllib.parse.unquote(urlsplit(target).path)
 	GoURL                       // Go: url.ParseRequestURI(target).Path
 	ServletPath                 // Java: getServletPath() of Tomcat and Jetty, which drop ";x" and decode once
+	Jetty                       // Java: getServletPath() of Jetty 9, which undoes %uXXXX, too
 	PathInfo                    // PHP: $_SERVER["PATH_INFO"], by which Laravel, Symfony and ThinkPHP route
 	RouterNoSlash               // Express, Gin, Laravel, Spring before 6: a slash at the end counts for nothing
 	Chain                       // two of the readers above in turn, as of a front controller and a router
@@ -112,6 +113,8 @@ var Readings = []Row{
 	{Target, []Reader{ServletPath}, `/x/..;/order/7`, "/order/7", Ambiguous},
 	{Target, []Reader{ServletPath}, `/;a//order/7`, "/order/7", Ambiguous},
 	{Target, []Reader{PathInfo}, `/index.php/order/7`, "/order/7", Ambiguous},
+	{Target, []Reader{Jetty}, `/o%u0072der/7`, "/order/7", Ambiguous},
+	{Target, []Reader{Jetty}, `/order/%u0037`, "/order/7", Ambiguous},
 	{Target, []Reader{PathInfo}, `/shop/app.PHP/order/7`, "/order/7", Ambiguous},
 	{Target, []Reader{Chain}, `/index%2ephp/order/7/`, "/order/7", Ambiguous},
 	{Target, []Reader{PathInfo}, `/index.php/x/order/7`, "/x/order/7", LiteralOnly},
