@@ -211,6 +211,7 @@ func TestAmbiguity_NameThatAShopFoldsIsNoWayAroundTheGate(t *testing.T) {
 	for _, name := range []string{
 		"goods.id", "goods+id", "goods[id", "+goods_id", "goods_id[]", "goods.id[]", "goods_id[a]", "[goods_id]",
 		"goods%2eid", "goods%5Bid", "goods_id%5B%5D", "%20goods%20id", "goods_id.a",
+		"GoodsId", "'goods_id'", "%22goods_id%22", "x%3D1%26goods_id", "goods%255Fid", // GoFrame
 	} {
 		wrong = append(wrong, typed("/form", urlencoded, "goods_id=1001&"+name+"=2"),
 			typed("/form", urlencoded, name+"=2&goods_id=1001"),
@@ -229,6 +230,7 @@ func TestAmbiguity_NameThatAShopFoldsIsNoWayAroundTheGate(t *testing.T) {
 		wrong = append(wrong, complete("POST", "/arg?goods_id=1001", "Cookie: "+cookies))
 	}
 	wrong = append(wrong, typed("/form", urlencoded, "goods_id=1001&goods_id%00x=2"),
+		complete("POST", "/arg?%u0067oods_id=2&goods_id=1001", "Cookie: user_id=7"), // CGI.pm
 		typed("/json", "application/json", `{"items":[{"sku":"1001","s_ku":"2"}]}`),
 		typed("/json", "application/json", `{"items":[{"sku":"1001","S-Ku":"2"}]}`),
 		typed("/json", "application/json", `{"items":[{"sku":"1001"}],"_items":[{"sku":"2"}]}`),

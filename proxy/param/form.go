@@ -32,9 +32,9 @@ func (s *Source) pairs(list []byte, want string) (m match, split bool) {
 			field, rest, after = list[:i], list[i+1:], list[i]
 		}
 		name, raw := octets.Cut(field, '=')
-		spelling := ofName(s.name(name, true), want)
+		spelling := s.fieldSpelling(name, want)
 		if asked && spelling == Another {
-			if spelling = ofName(s.name(name[1:], true), want); spelling != Another {
+			if spelling = s.fieldSpelling(name[1:], want); spelling != Another {
 				spelling = max(spelling, Folded)
 			}
 		}
@@ -47,6 +47,22 @@ func (s *Source) pairs(list []byte, want string) (m match, split bool) {
 }
 
 // formField looks p up in a form.
+// fieldSpelling is how the name of a pair is spelled. GoFrame decodes names of forms twice, and CGI.pm and ASP.NET undo
+// %uXXXX, which may be any letter.
+func (s *Source) fieldSpelling(raw []byte, want string) Spelling {
+	name := s.name(raw, true)
+	spelling := ofField(name, want)
+	switch {
+	case spelling != Another || bytes.IndexByte(name, '%') < 0:
+		return spelling
+	case bytes.Contains(name, []byte("%u")):
+		return Nested
+	case ofField(s.name(name, true), want) != Another:
+		return Nested
+	}
+	return Another
+}
+
 func (s *Source) formField(p *Part) ([]byte, Fault) {
 	if fault := s.CheckBody(); fault.Reason != reject.Admitted || len(s.body()) == 0 {
 		return nil, fault

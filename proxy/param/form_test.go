@@ -16,8 +16,8 @@ func TestQueryAndForm_AreReadInOneWayOrAmbiguous(t *testing.T) {
 		"sku=%2531":                "%31",
 		"&&sku=7&":                 "7",
 		"sku=a=b":                  "a=b",
-		"s+ku=1&sku=7":             "7",
-		"skus=1&s_ku=3&s.ku=4":     "missing",
+		"s+ku=1&sku=7":             "ambiguous duplicate_key sku",
+		"skus=1&s_ku=3&s.ku=4":     "ambiguous duplicate_key sku",
 		"sku[]=2":                  "ambiguous name_spelling sku",
 		"[sku]=2":                  "ambiguous name_spelling sku",
 		"sku]=2":                   "ambiguous name_spelling sku",
@@ -31,8 +31,8 @@ func TestQueryAndForm_AreReadInOneWayOrAmbiguous(t *testing.T) {
 		"?sku=7":                   "7", // URLSearchParams
 		"?sku=7&sku=8":             "ambiguous duplicate_key sku",
 		"?+sku=7&sku=7":            "7",
-		"sku=7&?sku=8":             "7",
-		"%3Fsku=8&sku=7":           "7",
+		"sku=7&?sku=8":             "ambiguous duplicate_key sku",
+		"%3Fsku=8&sku=7":           "ambiguous duplicate_key sku",
 		"?":                        "missing",
 		"sku=7&sku=7":              "ambiguous duplicate_key sku", // a list of two to some readers
 		"sku=7&skus[]=8&x[sku]=9":  "7",
@@ -83,11 +83,18 @@ func TestQueryAndForm_NameThatPHPFoldsCountsAsTheName(t *testing.T) {
 		"goods_id=7&goods.id=7":          "7",
 		"goods.id=7":                     "7",
 		"goods_id=7&goods[id]=8":         "7",
-		"goods_id=7&goodsid=8&goods=9":   "7",
-		"goods_id=7&goods_id_=8":         "7",
+		"goods_id=7&goodsId=8":           "ambiguous duplicate_key goods_id", // GoFrame
+		"goods_id=7&'goods_id'=8":        "ambiguous duplicate_key goods_id", // likewise, and what follows
+		"goods_id=7&%22goods_id%22=8":    "ambiguous duplicate_key goods_id",
+		"goods_id=7&x%3D1%26goods_id=8":  "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods_id%3D8%26x=1":  "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods%255Fid=8":      "ambiguous duplicate_key goods_id",
+		"goods_id=7&x%26y=8&100%25=9":    "7",
+		"goods_id=7&GoodsId=7&goods=9":   "7",
+		"goods_id=7&goods_id_=8":         "ambiguous duplicate_key goods_id",
 		"goods_id=7&x.goods_id=8":        "7",
-		"goods_id=7&goods-id=8":          "7",
-		"goods_id=7&goods__id=8&.id=&.":  "7",
+		"goods_id=7&goods-id=8":          "ambiguous duplicate_key goods_id",
+		"goods_id=7&goods_ids=8&.id=&.":  "7",
 	} {
 		for _, place := range []string{"arg", "form"} {
 			query, fields, body := list, "", ""

@@ -135,7 +135,7 @@ type jsonReader struct {
 	object    bool   // an object stands where an index means an array
 	halfName  bool   // a name on the way has half a surrogate pair: without it, it may be the key
 	twins     bool   // a name that stands twice with the same value counts as one
-	beans     bool   // a name that differs in "_" and "-" may be the key
+	beans     bool   // a name of the same letters and digits may be the key
 }
 
 // valueAt is the text of the value at keys; nil when there is none. With anyCase a single name in another letter case
@@ -175,7 +175,7 @@ func (r *jsonReader) member(object []byte, want string, anyCase bool) []byte {
 			name, r.halfName = r.scratch, r.halfName || !whole
 		}
 		switch spelling := ofCase(name, want); {
-		case spelling == Another && r.beans && sameInFastjson(name, want):
+		case spelling == Another && r.beans && sameLetters(name, want):
 			like.add(Folded, value)
 		case !r.twins || !m.repeats(spelling, value):
 			m.add(spelling, value)
@@ -183,7 +183,8 @@ func (r *jsonReader) member(object []byte, want string, anyCase bool) []byte {
 		b = skipJSONComma(b)
 	}
 	switch {
-	case m.count > 1, m.count > 0 && like.count > 0 && (like.differs || !bytes.Equal(like.value, m.value)):
+	case m.count > 1, anyCase && like.differs,
+		m.count > 0 && like.count > 0 && (like.differs || !bytes.Equal(like.value, m.value)):
 		r.duplicate = want
 		return nil
 	case m.count == 0 && anyCase:

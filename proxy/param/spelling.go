@@ -3,6 +3,7 @@ package param
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 
 	"sluice/internal/octets"
 )
@@ -62,6 +63,20 @@ func ofName(name []byte, want string) Spelling {
 	return Another
 }
 
+// ofField is ofName in a query or form. GoFrame fills a struct by letters and digits alone (goodsId), and takes a name
+// with "&" in it for more pairs.
+func ofField(name []byte, want string) Spelling {
+	s := ofName(name, want)
+	switch {
+	case s != Another:
+	case bytes.IndexByte(name, '&') >= 0 && mentions(name, want):
+		return Nested
+	case bytes.IndexByte(name, ']') < 0 && sameLetters(name, want):
+		return Folded
+	}
+	return s
+}
+
 var byteOrderMark = []byte("\ufeff")
 
 // stripped is a name without what readers drop: Hono a byte order mark, PHP blanks before it, Rack 2 and qs brackets
@@ -94,7 +109,7 @@ func ofObject(name []byte, object, keys string) Spelling {
 		switch {
 		case want == "" || len(key) == 0:
 			return Nested
-		case !bytes.EqualFold(key, []byte(want)):
+		case !bytes.EqualFold(key, []byte(want)) && !sameLetters(key, want):
 			return Another
 		}
 	}
@@ -113,14 +128,15 @@ func cutKey[T string | []byte](keys T) (key, rest T) {
 	return keys[begin:end], keys[end:]
 }
 
-// sameInFastjson compares names of JSON as Fastjson does.
-func sameInFastjson(name []byte, want string) bool {
+// sameLetters compares names by their letters and digits in any case, as GoFrame does, and Fastjson but for other marks
+// than "_" and "-".
+func sameLetters(name []byte, want string) bool {
 	n := 0
 	for i := range len(want) {
-		if want[i] == '_' || want[i] == '-' {
+		if isMark(want[i]) {
 			continue
 		}
-		for n < len(name) && (name[n] == '_' || name[n] == '-') {
+		for n < len(name) && isMark(name[n]) {
 			n++
 		}
 		if n == len(name) || octets.Lower(name[n]) != octets.Lower(want[i]) {
@@ -128,21 +144,49 @@ func sameInFastjson(name []byte, want string) bool {
 		}
 		n++
 	}
-	return len(bytes.TrimLeft(name[n:], "_-")) == 0
+	for n < len(name) && isMark(name[n]) {
+		n++
+	}
+	return n > 0 && n == len(name)
 }
+
+// isMark reports a byte of ASCII that is no letter or digit.
+func isMark(c byte) bool { return c < utf8.RuneSelf && (!isNameByte(c) || c == '_') }
 
 // mentions reports whether text holds the name in some spelling, but for escapes, or an encoded word (RFC 2047).
 func mentions(text []byte, want string) bool {
 	if bytes.Contains(text, []byte("=?")) {
 		return true
 	}
-	for i := 0; i+len(want) <= len(text); i++ {
-		if at := text[i : i+len(want)]; sameInPHP(at, want) || bytes.EqualFold(at, []byte(want)) {
+	for i := range text {
+		if beginsAlike(text[i:], want) || i+len(want) <= len(text) && bytes.EqualFold(text[i:i+len(want)], []byte(want)) {
 			return true
 		}
 	}
 	return false
 }
+
+// beginsAlike reports whether text begins with the name in any case, and whatever joins its words.
+func beginsAlike(text []byte, want string) bool {
+	for n := 0; len(want) > 0; n++ {
+		for len(want) > 0 && isJoint(want[0]) {
+			want = want[1:]
+		}
+		for n > 0 && n < len(text) && isJoint(text[n]) {
+			n++
+		}
+		if len(want) == 0 {
+			break
+		}
+		if n == len(text) || octets.Lower(text[n]) != octets.Lower(want[0]) {
+			return false
+		}
+		want = want[1:]
+	}
+	return true
+}
+
+func isJoint(c byte) bool { return c == '_' || c == '-' || c == '.' || c == ' ' || c == '[' }
 
 // sameInPHP compares names of one length for PHP, which makes "_" of dots, spaces and open brackets.
 func sameInPHP(name []byte, want string) bool {

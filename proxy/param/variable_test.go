@@ -266,7 +266,7 @@ func TestCompile_ANameInParenthesesEndsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Source{Query: []byte("shop=7&shop_=8"), Captures: [][]byte{[]byte("1001")}}
+	s := Source{Query: []byte("shop=7&shop_x=8"), Captures: [][]byte{[]byte("1001")}}
 	if value, fault := v.Value(&s); string(value) != "goods_7_1001x$" || fault.Reason != reject.Admitted {
 		t.Errorf("%q, %v", value, fault)
 	}

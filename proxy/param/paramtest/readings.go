@@ -26,6 +26,7 @@ const (
 	Fastjson                    // Java: names of a bean without regard to letter case, "_" and "-"; the last one counts
 	Servlet                     // Java: getParameter, the first value, those of the query before those of the body
 	GoForm                      // Go: FormValue, the first value, those of the body before those of the query
+	GoFrame                     // Go: Parse, names by letters and digits alone, and what begins with "{" is JSON
 	WSGI                        // Python: values of Flask and parse_qs, those of the query before those of the form
 	Database                    // a numeric column, intval, Number: several spellings of one number
 	NumReaders
@@ -112,9 +113,9 @@ var Readings = []Row{
 	{Target, []Reader{ServletPath}, `/order;jsessionid=1/7`, "/order/7", Ambiguous},
 	{Target, []Reader{ServletPath}, `/x/..;/order/7`, "/order/7", Ambiguous},
 	{Target, []Reader{ServletPath}, `/;a//order/7`, "/order/7", Ambiguous},
-	{Target, []Reader{PathInfo}, `/index.php/order/7`, "/order/7", Ambiguous},
 	{Target, []Reader{Jetty}, `/o%u0072der/7`, "/order/7", Ambiguous},
 	{Target, []Reader{Jetty}, `/order/%u0037`, "/order/7", Ambiguous},
+	{Target, []Reader{PathInfo}, `/index.php/order/7`, "/order/7", Ambiguous},
 	{Target, []Reader{PathInfo}, `/shop/app.PHP/order/7`, "/order/7", Ambiguous},
 	{Target, []Reader{Chain}, `/index%2ephp/order/7/`, "/order/7", Ambiguous},
 	{Target, []Reader{PathInfo}, `/index.php/x/order/7`, "/x/order/7", LiteralOnly},
@@ -147,7 +148,10 @@ var Readings = []Row{
 	{Name, php, "goods.id[]=7", "[7]", Ambiguous},
 	{Name, []Reader{QS}, "[goods_id]=7", "7", Ambiguous},
 	{Name, []Reader{QS}, "goods_id.a=7", "{a:7}", Ambiguous},
-	{Name, []Reader{PHPRequest, Rack, QS, Servlet, GoForm, WSGI}, "goodsid=7", "", LiteralOnly},
+	{Name, []Reader{GoFrame}, "goodsid=7", "7", Counts},
+	{Name, []Reader{GoFrame}, "GoodsId=7", "7", Counts},
+	{Name, []Reader{GoFrame}, "'goods_id'=7", "7", Counts},
+	{Name, []Reader{GoFrame}, "x%3D1%26goods_id=7", "7", Ambiguous},
 	{Name, []Reader{PHPRequest, Rack, QS, Servlet, GoForm, WSGI}, "goods_ids=7", "", LiteralOnly},
 	{Name, []Reader{PHPRequest, Rack, QS, Servlet, GoForm, WSGI}, "goods[id]=7", "", LiteralOnly},
 
@@ -168,8 +172,9 @@ var Readings = []Row{
 	{JSONName, []Reader{Fastjson}, `{"goods_id":"1","goodsId":"7"}`, "7", Ambiguous},
 	{JSONName, []Reader{Fastjson}, `{"goods_id":"1","goods-id":"7"}`, "7", Ambiguous},
 	{JSONName, []Reader{Fastjson}, `{"goods_id":"1","_GoodsID":"7"}`, "7", Ambiguous},
+	{JSONName, []Reader{GoFrame}, `{"goods_id":"1","goods.id":"7"}`, "7", Ambiguous},
 	{JSONName, []Reader{Fastjson}, `{"goods_id":"7","goodsId":"7"}`, "7", LiteralOnly},
-	{JSONName, []Reader{Fastjson}, `{"goods_id":"7","goods.id":"1","goods_ids":"1"}`, "7", LiteralOnly},
+	{JSONName, []Reader{Fastjson}, `{"goods_id":"7","goods_ids":"1"}`, "7", LiteralOnly},
 	// The outer names of JSON are among those of the query, too.
 	{JSONPlace, []Reader{Laravel}, "goods_id=1\n{\"goods_id\":\"7\"}", "7", Ambiguous},
 	{JSONPlace, []Reader{Laravel}, "goods_id=1\n{\"goods\\u005fid\":7}", "7", Ambiguous},
