@@ -225,8 +225,8 @@ func TestAmbiguity_NameThatAShopFoldsIsNoWayAroundTheGate(t *testing.T) {
 	for _, cookies := range []string{
 		"user_id=7; user.id=8", "user.id=8; user_id=7", "user_id=7; user[id=8", "user_id=7; user_id[]=8",
 		"user_id=7; user%5fid=8", "user_id=7; a=b,user_id=8", "user_id=7\r\nCookie: user.id=8", "user_id[]=7",
-	} {
 		"user_id=7; a=b user_id=8", "user_id=7; \xa0user_id=8", // Bottle, CherryPy, WebOb, Mojolicious
+	} {
 		wrong = append(wrong, complete("POST", "/arg?goods_id=1001", "Cookie: "+cookies))
 	}
 	wrong = append(wrong, typed("/form", urlencoded, "goods_id=1001&goods_id%00x=2"),
@@ -276,6 +276,23 @@ func TestAmbiguity_QueryAndBodyMayNotContradictEachOther(t *testing.T) {
 		typed("/json?items=2", "application/json", `{"items":[{"sku":"1001"}]}`),
 		typed("/arg?goods_id=1001", multipart, parts("goods_id", "2")),
 		typed("/arg?goods_id=1001", multipart, "x\r\n"+parts("goods_id", "2")))
+	// Bottle and GoFrame heed no type, Tornado and Falcon how it begins, formidable a word anywhere in it.
+	g.rejects(t, shop,
+		typed("/arg?goods_id=1001", "text/plain", "goods_id=2"),
+		typed("/arg?goods_id=1001", "text/plain", `{"goods_id":2}`),
+		typed("/arg?goods_id=1001", "text/xml", "<a><goods_id>2</goods_id></a>"),
+		typed("/arg?goods_id=1001", urlencoded, `{"goods_id":2}`),
+		typed("/arg?goods_id=1001", urlencoded+"2", "goods%5Fid=2"),
+		typed("/arg?goods_id=1001", "x/multipart; boundary=b0", parts("goods_id", "2")),
+		typed("/form", urlencoded, `{"goods_id":"2","x":"&goods_id=1001&"}`),
+		typed("/form", urlencoded, "<a><goods_id>2</goods_id><![CDATA[&goods_id=1001&]]></a>"),
+		typed("/form", urlencoded+"; x=multipart; boundary=b0", "x="+parts("goods_id", "2")+"&goods_id=1001"))
+	for _, contentType := range []string{urlencoded + "+json", "application/xml+json"} { // a form for h3, Hertz, Elysia
+		g.raw(t, typed("/json", contentType, `{"items":[{"sku":"1001"}],"x":"&items=2&"}`)).must(t, 400, "bad_request")
+	}
+	g.passes(t, typed("/arg?goods_id=1001", "text/plain", "a note"),
+		typed("/arg?goods_id=1001", "text/plain", `{"goods_id":1001,"note":"x"}`),
+		typed("/arg?goods_id=1001", "image/png", "\x89PNG\r\n\x00"))
 	if a := g.raw(t, typed("/form?goods_id=2", urlencoded, "goods_id=1001")); !strings.Contains(a.body,
 		"query and body differ: $form_goods_id") {
 		t.Errorf("the cause does not say what to change: %s", a.body)

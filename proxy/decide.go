@@ -253,7 +253,7 @@ func (p *Proxy) answerAdmitted(r *Request, d *dialect, open *decisions) {
 
 // checkQuestion rejects a request whose order may stand in the body, which the proxy that asks keeps.
 func (r *Request) checkQuestion() rejection {
-	if r.route.Queue || r.route.readBody || r.route.readForm && r.source.MayBringOtherPlace() {
+	if r.route.Queue || r.route.readBody || r.route.readForm {
 		return rejection{Reason: reject.Ambiguous, Detail: reject.Detail{Cause: reject.BodyNotSeen}}
 	}
 	return rejection{}

@@ -168,7 +168,7 @@ func (p *Proxy) readBodyToCheck(r *Request) rejection {
 	if r.asked {
 		return r.checkQuestion()
 	}
-	if !r.route.readBody && !(r.route.readForm && r.source.MayBringOtherPlace()) {
+	if !r.route.readBody && !r.route.readForm {
 		return rejection{}
 	}
 	if r.head.ContentLength > limiter.SmallBody && !r.bypass {

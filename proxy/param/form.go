@@ -3,6 +3,7 @@ package param
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 
 	"sluice/internal/octets"
 	"sluice/proxy/reject"
@@ -46,7 +47,6 @@ func (s *Source) pairs(list []byte, want string) (m match, split bool) {
 	return m, split
 }
 
-// formField looks p up in a form.
 // fieldSpelling is how the name of a pair is spelled. GoFrame decodes names of forms twice, and CGI.pm and ASP.NET undo
 // %uXXXX, which may be any letter.
 func (s *Source) fieldSpelling(raw []byte, want string) Spelling {
@@ -63,14 +63,17 @@ func (s *Source) fieldSpelling(raw []byte, want string) Spelling {
 	return Another
 }
 
+// formField looks p up in a form.
 func (s *Source) formField(p *Part) ([]byte, Fault) {
 	if fault := s.CheckBody(); fault.Reason != reject.Admitted || len(s.body()) == 0 {
 		return nil, fault
 	}
-	switch m := s.mediaType(); m.kind {
-	case formBody:
+	switch m := s.mediaType(); {
+	case m.kind == formBody && s.beginsOtherwise():
+		return nil, ambiguous(reject.BodyNotForm, "")
+	case m.kind == formBody:
 		return s.pair(s.Body, p)
-	case multipartBody:
+	case m.kind == multipartBody:
 		return s.formPart(m.boundary, p)
 	}
 	return nil, Fault{}
@@ -89,10 +92,8 @@ func (v *Variable) CheckOtherPlace(s *Source) (fault Fault) {
 		case p.kind == JSON && len(s.Query) > 0:
 			m, split := s.pairs(s.Query, p.keys[0])
 			fault = s.sameAs(p, &m, split || len(p.keys) > 1, true) // Rails: the query replaces the whole array or object
-		case p.kind == Query && s.MayBringForm() && len(s.body()) > 0:
-			fault = s.checkForm(p)
-		case p.kind == Query && s.mayBringJSON() && len(s.body()) > 0:
-			fault = s.checkJSON(p)
+		case p.kind == Query && len(s.body()) > 0:
+			fault = s.checkBody(p)
 		}
 		if fault.Reason != reject.Admitted {
 			return fault
@@ -101,27 +102,51 @@ func (v *Variable) CheckOtherPlace(s *Source) (fault Fault) {
 	return Fault{}
 }
 
-// checkForm is CheckOtherPlace for a form. One that is not to the letter matters if it could have the name at all.
-func (s *Source) checkForm(p *Part) Fault {
+// checkBody is CheckOtherPlace for a body. Its type does not tell how it is read: servers look for a word in the type
+// (Laravel, Rack, formidable), or heed none (Bottle, GoFrame). So it is read as a form and as JSON.
+func (s *Source) checkBody(p *Part) Fault {
 	m := s.mediaType()
-	if cause := s.formCause(); cause != reject.NoCause {
+	if cause := s.otherCause(); cause != reject.NoCause {
 		return ambiguous(cause, "")
 	}
-	if m.kind == formBody || len(octets.Trim(s.Head.Peek("Content-Type"))) == 0 {
-		found, split := s.pairs(s.Body, p.name)
-		return s.sameAs(p, &found, split, true)
+	if m.kind == multipartBody {
+		return s.checkParts(m.boundary, p)
 	}
-	if m.kind != multipartBody { // multipart/mixed and others
-		if mentions(s.Body, p.outer()) {
-			return ambiguous(reject.BodyNotForm, "")
-		}
+	found, split := s.pairs(s.Body, p.name)
+	if fault := s.sameAs(p, &found, split, true); fault.Reason != reject.Admitted {
+		return fault
+	}
+	isForm := m.kind == formBody || len(octets.Trim(s.Head.Peek("Content-Type"))) == 0
+	switch {
+	case isForm && !s.beginsOtherwise():
 		return Fault{}
+	case s.validJSON():
+		return s.checkJSON(p)
 	}
-	found, said, ok := s.parts(m.boundary, p)
+	return s.checkText(p)
+}
+
+// checkParts is checkBody for a multipart form. One that is not to the letter matters if it could have the name at all.
+func (s *Source) checkParts(boundary []byte, p *Part) Fault {
+	found, said, ok := s.parts(boundary, p)
 	if !ok && mentions(s.Body, p.outer()) {
 		return ambiguous(reject.BodyNotForm, "")
 	}
 	return s.sameAs(p, &found, said.file || said.encoded || said.foreign && !isASCII(found.value), false)
+}
+
+// checkText is checkBody for what is neither a form nor JSON to the letter: XML, a form within another multipart type,
+// JSON with comments. It matters if it could have the name at all.
+func (s *Source) checkText(p *Part) Fault {
+	if s.typeHas("json") && bytes.IndexByte(s.Body, 0) >= 0 { // UTF-16, which some parsers take without its name
+		return ambiguous(reject.BodyNotUTF8, "")
+	}
+	escapes := s.typeHas("json") || utf8.Valid(s.Body)
+	if mentions(s.Body, p.outer()) ||
+		escapes && (bytes.IndexByte(s.Body, '\\') >= 0 || bytes.Contains(s.Body, []byte("&#"))) {
+		return ambiguous(reject.PlacesDiffer, p.text)
+	}
+	return Fault{}
 }
 
 // sameAs compares what another place has with the value of p. odd is what servers read in different ways there.
@@ -156,28 +181,12 @@ func (p *Part) outer() string {
 	return p.name
 }
 
-// checkJSON is CheckOtherPlace for JSON, whose outer names Laravel, ThinkPHP and Rails put among those of the query.
-// What is no JSON to the letter matters if it could have the name at all: some parsers take comments, too.
+// checkJSON is checkBody for JSON, whose outer names Laravel, ThinkPHP and Rails put among those of the query.
 func (s *Source) checkJSON(p *Part) Fault {
-	if s.compressed() {
-		return ambiguous(reject.BodyCompressed, "")
-	}
-	if m := s.mediaType(); m.cause == reject.BodyNotUTF8 && !asciiCharset(m.charset) {
-		return ambiguous(reject.BodyNotUTF8, "")
-	}
-	if !s.validJSON() {
-		if bytes.IndexByte(s.Body, 0) >= 0 { // UTF-16, which some parsers take without its name
-			return ambiguous(reject.BodyNotUTF8, "")
-		}
-		if mentions(s.Body, p.outer()) || bytes.IndexByte(s.Body, '\\') >= 0 {
-			return ambiguous(reject.BodyNotJSON, p.text)
-		}
-		return Fault{}
-	}
 	if skipJSONSpace(s.Body)[0] != '{' {
 		return Fault{}
 	}
-	r := jsonReader{scratch: s.scratch}
+	r := jsonReader{scratch: s.scratch, beans: true}
 	text := r.member(skipJSONSpace(s.Body), p.outer(), true)
 	s.scratch = r.scratch
 	if fault := r.fault(p); fault.Reason != reject.Admitted || text == nil {

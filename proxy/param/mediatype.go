@@ -55,13 +55,13 @@ func parseMediaType(v []byte) (m mediaType) {
 	return m
 }
 
-// hasJSONSuffix reports a subtype like problem+json (RFC 6839).
+// hasJSONSuffix reports a subtype like problem+json (RFC 6839). One that begins with "x" is a form for h3 or Elysia.
 func hasJSONSuffix(sub []byte) bool {
 	const suffix = "+json"
-	return len(sub) > len(suffix) && octets.EqualFold(sub[len(sub)-len(suffix):], suffix)
+	return len(sub) > len(suffix) && octets.EqualFold(sub[len(sub)-len(suffix):], suffix) && octets.Lower(sub[0]) != 'x'
 }
 
-// parseParameters reads charset and boundary. Beside them a multipart form may have no parameter.
+// parseParameters reads charset and boundary. A form has no others: formidable looks for "json" and "multipart" there.
 func (m *mediaType) parseParameters(list []byte) (cause reject.Cause) {
 	hasCharset := false
 	for len(list) > 0 {
@@ -90,6 +90,8 @@ func (m *mediaType) parseParameters(list []byte) (cause reject.Cause) {
 				return reject.ContentTypeInvalid
 			}
 			m.boundary = value
+		case m.kind == formBody:
+			return reject.ContentTypeInvalid
 		}
 	}
 	return cause
@@ -156,58 +158,35 @@ func (s *Source) bodyCause() reject.Cause {
 		return reject.NoCause
 	case !utf8.Valid(s.Body):
 		return reject.BodyNotUTF8
-	case m.kind == formBody && (!wholeEscapes(s.Body) || s.hasMark()):
+	case m.kind == formBody && !wholeEscapes(s.Body):
 		return reject.BodyNotForm
 	}
 	return reject.NoCause
 }
 
-// MayBringForm reports a Content-Type that some server takes for one of a form: PHP reads it up to the first space or
-// comma; Rack takes none for a form, and Rack and Spring take all of multipart.
-func (s *Source) MayBringForm() bool {
-	if s.hasForm() {
-		return true
-	}
-	value := octets.Trim(s.Head.Peek("Content-Type"))
-	return len(value) == 0 || octets.HasPrefixFold(value, "multipart/") ||
-		s.mediaType().cause != reject.NoCause && octets.HasPrefixFold(value, "application/x-www-form-urlencoded")
-}
+// typeHas reports a Content-Type with the word, by which some servers go: Laravel and ThinkPHP look for "json".
+func (s *Source) typeHas(word string) bool { return containsFold(s.Head.Peek("Content-Type"), word) }
 
-// MayBringOtherPlace reports a body in which some server finds names beside those of the query.
-func (s *Source) MayBringOtherPlace() bool { return s.MayBringForm() || s.mayBringJSON() }
-
-// mayBringJSON reports a Content-Type that some server takes for one of JSON: Laravel and ThinkPHP look for the word.
-func (s *Source) mayBringJSON() bool {
-	const word = "json"
-	value := s.Head.Peek("Content-Type")
-	for i := 0; i+len(word) <= len(value); i++ {
-		if octets.EqualFold(value[i:i+len(word)], word) {
-			return true
-		}
-	}
-	return false
-}
-
-// formCause is why a form, in which nothing is to be found, cannot be searched. It knows more charsets than CheckBody:
+// otherCause is why a body, in which nothing is to be found, cannot be searched. It knows more charsets than CheckBody:
 // in those names and numbers have the bytes of ASCII, too.
-func (s *Source) formCause() reject.Cause {
+func (s *Source) otherCause() reject.Cause {
 	m := s.mediaType()
 	switch {
-	case m.cause == reject.BodyNotUTF8 && m.kind == formBody && asciiCharset(m.charset):
-	case m.cause != reject.NoCause:
+	case m.cause != reject.NoCause &&
+		(m.cause != reject.BodyNotUTF8 || m.kind == multipartBody || !asciiCharset(m.charset)):
 		return m.cause
-	}
-	switch {
 	case s.compressed():
 		return reject.BodyCompressed
-	case m.kind != multipartBody && s.hasMark():
-		return reject.BodyNotForm
 	}
 	return reject.NoCause
 }
 
-// hasMark reports a byte order mark before the body: for Express it is no part of the first name of a form.
-func (s *Source) hasMark() bool { return bytes.HasPrefix(s.Body, byteOrderMark) }
+// beginsOtherwise reports a body that does not begin as a form does. Behind a byte order mark Express finds another
+// first name. GoFrame takes what begins with a brace for JSON, and with "<" for XML, whatever its type.
+func (s *Source) beginsOtherwise() bool {
+	text := skipJSONSpace(s.Body)
+	return len(text) > 0 && (text[0] == '{' || text[0] == '<') || bytes.HasPrefix(s.Body, byteOrderMark)
+}
 
 // compressed reports a body that is not as it stands.
 func (s *Source) compressed() bool {

@@ -40,6 +40,9 @@ func TestContentType_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		{"application/x-www-form-urlencoded; charset=IBM037", form, otherLetter},
 		{"application/x-www-form-urlencoded; charset=ISO-8859-1", form, otherLetter},
 		{"application/x-www-form-urlencoded,x", form, invalid},
+		{"application/x-www-form-urlencoded; x=json", form, invalid},                    // formidable looks for the word
+		{"application/x-www-form-urlencoded+json", json, "bad type_not_json $json_sku"}, // a form for h3 and Hertz
+		{"application/xml+json", json, "bad type_not_json $json_sku"},                   // likewise for Elysia
 		{"application/x-www-form-urlencoded x", form, invalid},
 		{"application/x-www-form-urlencoded2", form, "bad body_not_form $form_sku"},
 		{"application/json", form, "bad body_not_form $form_sku"},

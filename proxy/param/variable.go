@@ -12,9 +12,10 @@
 //   - Names and values are decoded once: %XX in paths and cookies, %XX and "+" in queries and forms, escapes in JSON.
 //   - A value is text in UTF-8, or a whole number in JSON, of which the digits count; anything else is a bad request.
 //   - A pair next to ";" in a query or form is ambiguous: some servers split there too.
-//   - JSON is application/json, text/json or +json, and valid (RFC 8259). Beside the element of an array that a path
-//     names, no other element may hold the rest of the path.
-//   - A form is application/x-www-form-urlencoded without broken escapes, or multipart/form-data to the letter of
+//   - JSON is application/json, text/json or +json, but no x…+json, and valid (RFC 8259). Beside the element of an
+//     array that a path names, no other element may hold the rest of the path.
+//   - A form is application/x-www-form-urlencoded without broken escapes, parameters but charset, and "{" or "<" at its
+//     start, or multipart/form-data to the letter of
 //     RFC 7578, perhaps with lines before its first boundary. A body of another type is a bad request.
 //   - Compressed bodies, charsets other than UTF-8 and US-ASCII, and malformed Content-Types are ambiguous.
 //   - A SKU or user in a cookie has no space, quote, comma or backslash, else it is ambiguous.
