@@ -218,7 +218,7 @@ func TestAmbiguity_NameThatAShopFoldsIsNoWayAroundTheGate(t *testing.T) {
 			complete("POST", "/arg?goods_id=1001&"+name+"=2", "Cookie: user_id=7"))
 	}
 	for _, name := range []string{
-		"goods.id", "goods id", "goods[id", " goods_id", "goods_id[]", "=?utf-8?Q?goods=5Fid?=",
+		"goods.id", "goods id", "goods[id", " goods_id", "goods_id[]", "goods_id;x", "=?utf-8?Q?goods=5Fid?=",
 	} {
 		wrong = append(wrong, typed("/form", multipart, parts("goods_id", "1001", name, "2")))
 	}

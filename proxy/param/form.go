@@ -79,7 +79,7 @@ func (s *Source) formField(p *Part) ([]byte, Fault) {
 	return nil, Fault{}
 }
 
-// CheckOtherPlace compares v, whose value has been found, with the other place of its names: a form or JSON for $arg_x,
+// CheckOtherPlace compares v, whose value has been found, with the other place of its names: the body for $arg_x,
 // the query for $form_x and $json_x. PHP's $_REQUEST, Java's getParameter, Laravel, Rails and others prefer the one or
 // the other. Another value is ambiguous.
 func (v *Variable) CheckOtherPlace(s *Source) (fault Fault) {

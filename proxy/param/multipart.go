@@ -178,10 +178,10 @@ func (p *multipartPart) parseDisposition(v []byte) bool {
 	return p.name != nil
 }
 
-// isPartName reports a name that all parsers read as it stands: in UTF-8, without an escape, and without an encoded
-// word (RFC 2047), which those of Java decode.
+// isPartName reports a name that all parsers read as it stands: in UTF-8, without an escape, without ";", at which
+// Catalyst ends it, and without an encoded word (RFC 2047), which those of Java decode.
 func isPartName(b []byte) bool {
-	return bytes.IndexByte(b, '\\') < 0 && !bytes.Contains(b, encodedWord) && utf8.Valid(b)
+	return !bytes.ContainsAny(b, `\;`) && !bytes.Contains(b, encodedWord) && utf8.Valid(b)
 }
 
 // cutParameter cuts name=value off a list with semicolons. A backslash may stand in a quoted value, since browsers do

@@ -43,6 +43,7 @@ func TestMultipart_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		{partType, form(sku, named("name=\"sku \"", "2")), twice},            // Django, Tomcat
 		{partType, form(sku, named("name=\"sku\t\"", "2")), twice},
 		{partType, form(sku, named("name=\"\ufeffsku\"", "2")), twice}, // Hono on Node
+		{partType, form(sku, named(`name="sku;x"`, "2")), broken},      // Catalyst ends the name there
 		{partType, form(sku, named(`name="note "; filename="a; b.png"`, "2")), "1"},
 		{partType, form(sku, named(`name="a;name=sku"`, "2")), broken}, // Rack, as the next five
 		{partType, form(sku, named(`name="a"; filename="x; Name=sku"`, "2")), broken},
