@@ -119,7 +119,8 @@ func TestAmbiguity_TargetWithAnAuthorityIsNoWayAroundTheGate(t *testing.T) {
 		"//evil;x/order/1001", "/%2fevil/order/1001", "/%2Fevil/order/1001", "/%5cevil/order/1001",
 		"/%252fevil/order/1001", "//evil%2forder/1001", "/.//evil/order/1001", "/./\\evil/order/1001",
 		"//evil//evil/order/1001", "/;a/evil/order/1001", "/%09/evil/order/1001", "/or%09der/1001",
-		"/o%u0072der/1001", "/order/%u0031001", "//evil/order;jsessionid=1/1001", "//evil/x/..;/order/1001", "//evil/x/%2e%2e/order/1001",
+		"/o%u0072der/1001", "/order/%u0031001",
+		"//evil/order;jsessionid=1/1001", "//evil/x/..;/order/1001", "//evil/x/%2e%2e/order/1001",
 		"http://shop//evil/order/1001", "http://shop/order;a/1001", "//evil/ORDER/1001", "//evil/slash/1001")...)
 	g.passes(t, postsTo(
 		"/order/1001", "http://shop/order/1001", "//cdn/logo.png", "//evil/x/order/1001", "/x//evil/order/1001",

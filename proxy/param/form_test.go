@@ -224,7 +224,7 @@ func TestVariable_OtherValueInTheOtherPlaceIsAmbiguous(t *testing.T) {
 		{"$arg_sku", "sku=1", "Content-Type: application/vnd.api+JSON, x\r\n", `{"sku":2}`, "ambiguous content_type_invalid"},
 		{"$arg_sku", "sku=1", "Content-Type: application/json; charset=gbk\r\n", "{\"a\":\"\xc4\xe3\"}", "1"},
 		{"$arg_sku", "sku=1", "Cookie: sku=2\r\nSku: 3\r\n", "", "1"},
-		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", "sku=2", inQuery},                           // Bottle heeds no type
+		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", "sku=2", inQuery},                           // Bottle
 		{"$arg_sku", "sku=1", "Content-Type: application/x-www-form-urlencoded2\r\n", "s%6bu=2", inQuery}, // Tornado, Falcon
 		{"$arg_sku", "sku=1", "Content-Type: x/multipart; boundary=b\r\n", multi, inQuery},                // formidable
 		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", `{"sku":2}`, inQuery},                       // GoFrame

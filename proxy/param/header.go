@@ -39,7 +39,7 @@ func (s *Source) Cookie(name string) ([]byte, Fault) {
 }
 
 // addCookie adds a pair to m, unless it has come before: browsers send one for each path and domain. What stands behind
-// a byte that no cookie may have is a cookie of its own to some readers: behind a comma (Rack), a blank (Bottle, WebOb).
+// a byte that no cookie may have is a cookie of its own to some readers: a comma to Rack, a blank to Bottle.
 func (s *Source) addCookie(m *match, pair []byte, name string) {
 	key, value := octets.Cut(octets.Trim(pair), '=')
 	key = octets.Trim(key)
