@@ -259,14 +259,13 @@ func TestAudit_HealthyScheduleNeverRaisesAnAlarm(t *testing.T) {
 
 // auditorOf returns an auditor of some SKUs.
 func auditorOf(s Calls, skus ...string) *auditor {
-	return newAuditor(auditorOptions{
-		SKUs: func() []string { return slices.Clone(skus) }, Timeout: 20 * time.Second, Named: 10,
-		Log: slog.New(slog.DiscardHandler),
-	}, s)
+	r := &core{store: s, o: Options{Timeout: 20 * time.Second, MetricSKUs: 10, Log: slog.New(slog.DiscardHandler)}}
+	r.metrics.open()
+	return newAuditor(r, func() []string { return slices.Clone(skus) })
 }
 
 // sweep has a do what it does after a sweep of all its SKUs.
-func sweep(t *testing.T, a *auditor) { a.check(t.Context(), a.o.SKUs()) }
+func sweep(t *testing.T, a *auditor) { a.check(t.Context(), a.skus()) }
 
 // alarm reports whether the gauge of an invariant is 1.
 func alarm(t *testing.T, a *auditor, i invariant) bool {
@@ -332,7 +331,7 @@ func TestAuditor_VanishedNumbersStayAnAlarm(t *testing.T) {
 	a := auditorOf(r, "1001")
 	testkit.Check(t, server.Client.Del(t.Context(), "sluice:shop:{1001}:s").Err())
 	sweep(t, a)
-	a.o.SKUs = func() []string { return nil } // the reserver has forgotten it
+	a.skus = func() []string { return nil } // the reserver has forgotten it
 	sweep(t, a)
 	testkit.Want(t, "keys", a.broken[typedKeys].Load(), 1)
 	testkit.Check(t, server.Client.FlushAll(t.Context()).Err())

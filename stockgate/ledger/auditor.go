@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -20,22 +19,13 @@ const pagesPerSweep = 45
 // keeps this instance's mark fresh.
 const countTime = 500 * time.Millisecond
 
-// auditorOptions say how an auditor works.
-type auditorOptions struct {
-	SKUs    func() []string // that have a ledger, as far as is known
-	Timeout time.Duration   // of one call
-	Observe func(skus int)  // counts a call; may be nil
-	Named   int             // ledgers whose numbers metrics name
-	Log     *slog.Logger
-}
-
 // auditor compares ledgers with their records, which no script does: another client may have written to the keys. At
 // each sweep it judges the numbers of the SKUs that were swept, and counts a part of all ledgers, one after another. One
 // instance would do; each does it, so that it does not matter which instance lives. What it finds is told by a metric
 // and, when it changes, by the log. It repairs nothing.
 type auditor struct {
-	o      auditorOptions
-	store  Calls
+	*core
+	skus   func() []string             // that have a ledger, as far as is known
 	broken [numInvariants]atomic.Int64 // SKUs
 	audits *prometheus.CounterVec      // by result: whole ones, and pages that could not be read
 
@@ -48,12 +38,9 @@ type auditor struct {
 	tally *auditRun             // of it
 }
 
-// newAuditor returns an auditor of the ledgers in s, which may be nil if it never runs.
-func newAuditor(o auditorOptions, s Calls) *auditor {
-	if o.Observe == nil {
-		o.Observe = func(int) {}
-	}
-	a := &auditor{o: o, store: s, known: make(map[string]violations), numbers: make(map[string]numbers),
+// newAuditor returns an auditor of the ledgers of skus.
+func newAuditor(r *core, skus func() []string) *auditor {
+	a := &auditor{core: r, skus: skus, known: make(map[string]violations), numbers: make(map[string]numbers),
 		audits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_ledger_audits_total",
 			Help: "Audits of one ledger: whole ones, and those for which the store did not answer."}, []string{"result"})}
 	a.audits.WithLabelValues("whole")
@@ -89,7 +76,7 @@ func (a *auditor) check(ctx context.Context, swept []string) {
 // beginRound has all ledgers counted, and those of which something is broken, although they may be gone. It drops the
 // numbers of SKUs that have no ledger any more.
 func (a *auditor) beginRound() {
-	a.queue = a.o.SKUs()
+	a.queue = a.skus()
 	have := make(map[string]bool, len(a.queue))
 	for _, sku := range a.queue {
 		have[sku] = true
@@ -108,7 +95,7 @@ func (a *auditor) beginRound() {
 func (a *auditor) judgeNumbers(ctx context.Context, skus []string) (answered bool) {
 	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
 	defer cancel()
-	a.o.Observe(len(skus))
+	a.countCall(callAudit, len(skus))
 	for i, found := range a.store.InspectAll(ctx, skus) {
 		t := &auditRun{}
 		if _, ok := a.add(skus[i], t, &found.Page, found.Err); ok {
@@ -139,7 +126,7 @@ func (a *auditor) step(ctx context.Context) bool {
 func (a *auditor) page(ctx context.Context, sku string, t *auditRun) (more, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
 	defer cancel()
-	a.o.Observe(1)
+	a.countCall(callAudit, 1)
 	p, err := a.store.Inspect(ctx, sku, t.part, t.cursor(), pageSize)
 	return a.add(sku, t, &p, err)
 }

@@ -33,10 +33,12 @@ type scriptCall struct {
 	claim Claim      // what it says of that
 
 	// As it comes back:
-	heard       bool  // Redis has answered it
-	signedReply       // the answer
-	err         error // of this call alone
-	few         error // why too few replicas have what it did
+	heard    bool   // Redis has answered it
+	answered Answer // which version of the ledger has; its epoch is 0 where there is no ledger
+	froze    string // why the SKU was frozen by this very call
+	answer   []any
+	err      error // of this call alone
+	few      error // why too few replicas have what it did
 }
 
 // signatureSize is how a reply begins: the number of the call that it answers, the version, the sale, and why the SKU
@@ -64,7 +66,7 @@ func (r *Store) call(ctx context.Context, q *scriptCall) (answer []any, err erro
 // prepare gives a call its keys, its number, and what it says of the ledger.
 func (r *Store) prepare(q *scriptCall) {
 	if q.keys[0] == "" {
-		q.keys = r.fiveKeys(q.sku)
+		q.keys = r.keys(q.sku)
 	}
 	q.seq, q.trace = r.calls.Add(1), r.Seen.Find(q.sku)
 	if q.claim = q.trace.Claim(); q.as != nil {
@@ -74,7 +76,7 @@ func (r *Store) prepare(q *scriptCall) {
 
 // decodeReply reads the reply to a call. What is another call's is an error.
 func (q *scriptCall) decodeReply(reply []any) (err error) {
-	if q.signedReply, err = signature(reply, q.seq); err != nil {
+	if err = q.readSigned(reply); err != nil {
 		return err
 	}
 	if q.names {
@@ -115,17 +117,10 @@ func (r *Store) appendMark(args []any, q *scriptCall, server *string) []any {
 	return append(args, who, &q.seq, &c.Answered, &c.Epoch, &c.Ver, &c.Sale, server, &c.Lost, &r.news)
 }
 
-// signedReply is a reply that answers the call.
-type signedReply struct {
-	epoch, ver, sale int64 // 0 without a ledger
-	froze            string
-	answer           []any
-}
-
-// signature reads a reply, which must be that of the call seq.
-func signature(reply []any, seq int64) (s signedReply, err error) {
-	if len(reply) != signatureSize || !equals(reply[0], seq) {
-		return signedReply{}, fmt.Errorf("%w: not that of call %d", redisconn.ErrReplyMismatch, seq)
+// readSigned reads a reply, which must be that of the call.
+func (q *scriptCall) readSigned(reply []any) error {
+	if len(reply) != signatureSize || !equals(reply[0], q.seq) {
+		return fmt.Errorf("%w: not that of call %d", redisconn.ErrReplyMismatch, q.seq)
 	}
 	epoch, ok1 := reply[1].(int64)
 	ver, ok2 := reply[2].(int64)
@@ -133,9 +128,10 @@ func signature(reply []any, seq int64) (s signedReply, err error) {
 	froze, ok4 := reply[4].(string)
 	answer, ok5 := reply[5].([]any)
 	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 && reply[5] != nil {
-		return signedReply{}, fmt.Errorf("the reply %v cannot be read", reply)
+		return fmt.Errorf("the reply %v cannot be read", reply)
 	}
-	return signedReply{epoch, ver, sale, froze, answer}, nil
+	q.answered, q.froze, q.answer = Answer{Call: q.seq, Epoch: epoch, Ver: ver, Sale: sale}, froze, answer
+	return nil
 }
 
 // equals reports whether v is the number n, as it was sent.
@@ -168,19 +164,19 @@ func (r *Store) learn(q *scriptCall) {
 	switch {
 	case q.blind:
 		return
-	case q.epoch == 0 && t != nil && t.Miss(q.seq):
+	case q.answered.Epoch == 0 && t != nil && t.Miss(q.seq):
 		r.alarm(q.sku, lostKey, q.claim)
 		r.noteLost(q.sku)
-	case q.epoch == 0:
+	case q.answered.Epoch == 0:
 		return
 	case t == nil:
 		t = r.Seen.Add(q.sku)
 	}
-	if t == nil || q.epoch == 0 {
+	if t == nil || q.answered.Epoch == 0 {
 		return
 	}
-	if t.Learn(q.answered(), !q.aside) {
-		r.log.Info("ledger is there again", "sku", q.sku, "epoch", q.epoch, "ver", q.ver)
+	if t.Learn(q.answered, !q.aside) {
+		r.log.Info("ledger is there again", "sku", q.sku, "epoch", q.answered.Epoch, "ver", q.answered.Ver)
 	}
 	if q.froze != "" {
 		r.alarm(q.sku, q.froze, q.claim)
@@ -197,11 +193,6 @@ func (r *Store) alarm(sku, why string, c Claim) {
 		attrs = append(attrs, "fix", RecoverLost(sku))
 	}
 	r.log.Error("ledger lost what it had said: the SKU is closed until it is recovered", attrs...)
-}
-
-// answered is which version of the ledger has answered the call.
-func (q *scriptCall) answered() Answer {
-	return Answer{Call: q.seq, Epoch: q.epoch, Ver: q.ver, Sale: q.sale}
 }
 
 // identify names the process that a connection has reached. Where Redis does not tell, marks and versions alone must

@@ -46,7 +46,7 @@ func (r *Store) checkIn() {
 	skus, listed := r.Seen.SKUs(), r.looked || !r.Seen.Returned
 	for more := true; more; {
 		if !listed {
-			if all, err := r.SKUs(r.away, maxListed); err == nil {
+			if all, err := r.SKUs(r.away, MaxListed); err == nil {
 				skus, listed = union(skus, all), true
 			}
 		}
@@ -75,8 +75,6 @@ func union(a, b []string) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
-
-const maxListed = 100_000
 
 // callEach runs a script on ledgers, many in a call, until Redis is away. It returns those on which the script did not
 // end well, the ones that were not asked first: so a second try begins with them.

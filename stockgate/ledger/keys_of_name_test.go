@@ -5,6 +5,10 @@ var shop = &Store{name: "shop"}
 
 const shopNews = "sluice:shop:news"
 
-func keys(sku string) []string      { return shop.keys(sku) }
 func queueKeys(sku string) []string { return shop.queueKeys(sku) }
 func home(sku string) string        { return shop.home(sku) }
+
+func keys(sku string) []string {
+	k := shop.keys(sku)
+	return k[:]
+}

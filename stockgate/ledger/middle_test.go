@@ -212,11 +212,12 @@ func TestReply_SignatureOfAnotherCallIsRejected(t *testing.T) {
 		"an odd answer":   {"7", int64(1), int64(1), int64(0), "", int64(1)},
 		"a value too few": {"7", int64(1), int64(1), int64(0), ""},
 	} {
-		if s, err := signature(reply, 7); err == nil {
-			t.Errorf("%s: %+v", name, s)
+		q := scriptCall{seq: 7}
+		if q.readSigned(reply) == nil {
+			t.Errorf("%s: %+v", name, q.answered)
 		}
 	}
-	s, err := signature([]any{"7", int64(2), int64(3), int64(0), "mark", []any{"x"}}, 7)
-	testkit.Check(t, err)
-	testkit.Want(t, "answer", len(s.answer), 1)
+	q := scriptCall{seq: 7}
+	testkit.Check(t, q.readSigned([]any{"7", int64(2), int64(3), int64(0), "mark", []any{"x"}}))
+	testkit.Want(t, "answer", len(q.answer), 1)
 }

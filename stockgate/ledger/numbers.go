@@ -32,13 +32,13 @@ func (a *auditor) collectNumbers(ch chan<- prometheus.Metric) {
 	var rest numbers
 	for i, sku := range slices.Sorted(maps.Keys(all)) {
 		n := all[sku]
-		if i < a.o.Named {
+		if i < a.o.MetricSKUs {
 			n.emit(ch, sku)
 			continue
 		}
 		rest = numbers{rest.total + n.total, rest.held + n.held, rest.sold + n.sold}
 	}
-	if len(all) > a.o.Named {
+	if len(all) > a.o.MetricSKUs {
 		rest.emit(ch, "_other")
 	}
 }

@@ -44,7 +44,7 @@ func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 	if hint, err = decodeAnswers(reply, codes, UnknownSKU); err != nil {
 		return hint, err
 	}
-	if lost := r.Log.Reserved(sku, q.answered(), deadline, items, codes); lost != nil {
+	if lost := r.Log.Reserved(sku, q.answered, deadline, items, codes); lost != nil {
 		q.few = fmt.Errorf("%w: %w", ErrFewReplicas, lost) // as if no replica had it
 	}
 	if holds(codes) {
@@ -90,7 +90,7 @@ func (r *Store) Finish(ctx context.Context, sku string, now, keep int64, op Op, 
 	if hint, err = decodeAnswers(reply, done[:len(items)], NoLedger); err != nil {
 		return hint, err
 	}
-	r.Corrects(sku, q.answered(), op, items, done)
+	r.Corrects(sku, q.answered, op, items, done)
 	return hint, nil
 }
 
@@ -126,9 +126,7 @@ func (q *scriptCall) itemized(args []any) []any {
 }
 
 // decodeAnswers reads a hint and one answer for each item; without a reply all of them are missing.
-func decodeAnswers[A Code | Done | int64](
-	reply []any, out []A, missing A,
-) (StockVersion, error) {
+func decodeAnswers[A Code | Done](reply []any, out []A, missing A) (StockVersion, error) {
 	if reply == nil {
 		for i := range out {
 			out[i] = missing

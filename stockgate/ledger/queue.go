@@ -67,7 +67,7 @@ func (r *Store) HandOut(ctx context.Context, sku string, c HandOutCall) (t Hande
 		return t, err
 	}
 	if t, err = takenOf(reply); err == nil && len(t.Orders) > 0 {
-		err = r.Log.HandedOut(sku, q.answered())
+		err = r.Log.HandedOut(sku, q.answered)
 	}
 	return t, err
 }
@@ -197,7 +197,7 @@ func (r *Store) Decide(ctx context.Context, sku string, c DecideCall) (
 		return nil, h, err
 	}
 	if reply != nil {
-		r.noteDecisions(sku, q.answered(), c.Decisions, done)
+		r.noteDecisions(sku, q.answered, c.Decisions, done)
 	}
 	return done, h, nil
 }

@@ -302,7 +302,7 @@ func TestSlots_EachRateGrantsWhatItSays(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := connect(t, server, texts()), server.Client
 	for rate := 1; rate <= 1000; rate += 9 {
-		testkit.Check(t, c.Del(t.Context(), s.fiveKeys(slotsOf)[0], s.queueKeys(slotsOf)[0]).Err())
+		testkit.Check(t, c.Del(t.Context(), s.keys(slotsOf)[0], s.queueKeys(slotsOf)[0]).Err())
 		call := SlotCall{Limit: 9, Rate: float64(rate), For: 60_000, Want: []string{"a"}}
 		testkit.Want(t, fmt.Sprintf("%d a second", rate), testkit.Must[int](t)(s.Slots(t.Context(), call)), 1)
 	}
@@ -318,7 +318,7 @@ func TestSlots_TimesOfAClockThatRanAheadAreCut(t *testing.T) {
 	testkit.Want(t, "granted", testkit.Must[int](t)(s.Slots(t.Context(), call)), 1)
 	call.Want, call.Pause = []string{"b"}, 1_000
 	testkit.Want(t, "in a pause", testkit.Must[int](t)(s.Slots(t.Context(), call)), 0)
-	keys := s.fiveKeys(slotsOf)
+	keys := s.keys(slotsOf)
 	numbers, places := keys[0], s.queueKeys(slotsOf)[0]
 	at := func(name string) int64 {
 		return int64(testkit.Must[float64](t)(c.HGet(t.Context(), numbers, name).Float64()))
@@ -359,7 +359,7 @@ func TestSlots_PlacesLastAsTheSlowestInstanceSays(t *testing.T) {
 	if ms := left(); ms < 60_000 {
 		t.Errorf("the place of 300 s counts for %d ms more", ms)
 	}
-	testkit.Check(t, c.HSet(t.Context(), s.fiveKeys(slotsOf)[0], "till", 1).Err()) // no slow instance is left
+	testkit.Check(t, c.HSet(t.Context(), s.keys(slotsOf)[0], "till", 1).Err()) // no slow instance is left
 	if ms := left(); ms > 60_000 {
 		t.Errorf("a place that no instance can have asked for counts for %d ms more", ms)
 	}

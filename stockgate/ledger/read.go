@@ -43,7 +43,7 @@ type ledgerQuestion struct {
 func (r *Store) readAll(ctx context.Context, place int, skus []string, fields func(sku string) []string) []reading {
 	all, at, read := make([]ledgerQuestion, len(skus)), make([]string, len(skus)), make([]reading, len(skus))
 	for i, sku := range skus {
-		all[i].keys, all[i].claim = r.fiveKeys(sku), r.Seen.Find(sku).Claim()
+		all[i].keys, all[i].claim = r.keys(sku), r.Seen.Find(sku).Claim()
 		at[i] = all[i].keys[0]
 	}
 	errs := r.link.AskEach(ctx, at, func(ctx context.Context, c redisconn.Commands, server string, which []int) error {

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -10,23 +9,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// reconcilerOptions say how a reconciler works.
-type reconcilerOptions struct {
-	Keep    time.Duration                    // how long a released serial is remembered
-	Unknown func(sku, serial string)         // takes an order that was put back, whose outcome is not known
-	Learn   func(sku string, h StockVersion) // takes the version after a recovery
-	Log     *slog.Logger
-}
-
 // reconciler has ledgers that may have lost something told what this instance knows of their orders: those that it
 // took, and what became of them. A frozen SKU opens again by itself when every instance has told that called before:
 // then nothing can be missing, since an order is forwarded by an instance alone. An order whose outcome is unknown is
 // reserved again, and the upstream is asked. Where an instance is gone, or its log does not reach back, the SKU stays
 // frozen until an operator has adopted what only the upstream knows; the log says so.
 type reconciler struct {
-	o       reconcilerOptions
-	store   Calls
-	frozen  map[string]reopening // by SKU
+	*core
+	unknown func(sku, serial string)         // takes an order that was put back, whose outcome is not known
+	learn   func(sku string, h StockVersion) // takes the version after a recovery
+	frozen  map[string]reopening             // by SKU
 	stuck   atomic.Pointer[string]
 	opened  prometheus.Counter
 	putBack prometheus.Counter
@@ -43,9 +35,8 @@ const (
 	recoverWithin = 10 * time.Second // bounds one run for a SKU: a log may be some hundred calls
 )
 
-// newReconciler returns a reconciler of the ledgers in s.
-func newReconciler(o reconcilerOptions, s Calls) *reconciler {
-	return &reconciler{o: o, store: s, frozen: make(map[string]reopening),
+func newReconciler(r *core, unknown func(sku, serial string), learn func(sku string, h StockVersion)) *reconciler {
+	return &reconciler{core: r, unknown: unknown, learn: learn, frozen: make(map[string]reopening),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{Name: "sluice_ledger_reopened_total",
 			Help: "Frozen SKUs that this instance opened again, as the last one to tell what it knew."}),
 		putBack: prometheus.NewCounter(prometheus.CounterOpts{Name: "sluice_ledger_put_back_total",
@@ -115,13 +106,13 @@ func (c *reconciler) reconcile(ctx context.Context, sku string) {
 	now := time.Now()
 	s, err := c.store.Recover(ctx, sku, now.UnixMilli(), now.Add(c.o.Keep).UnixMilli())
 	for _, serial := range s.Unknown {
-		c.o.Unknown(sku, serial)
+		c.unknown(sku, serial)
 	}
 	if err != nil {
 		return // again in a second
 	}
 	c.report(now, sku, &s)
-	c.o.Learn(sku, s.StockVersion)
+	c.learn(sku, s.StockVersion)
 }
 
 // Collect writes the counters of what was recovered by this instance.

@@ -25,7 +25,8 @@ func (untold) Look(context.Context, string, int64) (Result, error) {
 func TestReconciler_NamesASKUThatNoInstanceCanOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
-		c := newReconciler(reconcilerOptions{Log: slog.New(slog.NewTextHandler(&text, nil))}, untold{})
+		log := slog.New(slog.NewTextHandler(&text, nil))
+		c := newReconciler(&core{store: untold{}, o: Options{Log: log}}, nil, nil)
 		for range 90 {
 			c.Run(t.Context(), []string{"1001"})
 			time.Sleep(time.Second) // of synctest: the minute after which it is named passes

@@ -105,12 +105,8 @@ func (r *Reserver) connect() {
 
 // startBackground starts what works without orders, until ctx ends.
 func (r *Reserver) startBackground(ctx context.Context) {
-	r.upkeep.audits = newAuditor(auditorOptions{
-		SKUs: r.ledgers, Timeout: r.o.Timeout, Named: r.o.MetricSKUs, Log: r.o.Log,
-		Observe: func(skus int) { r.countCall(callAudit, skus) },
-	}, r.store)
-	r.upkeep.reconciler = newReconciler(
-		reconcilerOptions{Keep: r.o.Keep, Unknown: r.Unknown, Learn: r.Learn, Log: r.o.Log}, r.store)
+	r.upkeep.audits = newAuditor(&r.core, r.ledgers)
+	r.upkeep.reconciler = newReconciler(&r.core, r.Unknown, r.Learn)
 	r.background.Go(func() { r.upkeep.maintain(ctx) })
 	r.background.Go(func() { r.store.Listen(ctx, r.Learn, r.onGap) })
 }

@@ -254,21 +254,17 @@ func KeysOf(n redisconn.Name, sku string) []string {
 	r := &Store{name: n}
 	all := []string{registryKey(n), marksKey(n), secretKey(n), n.ClaimKey()}
 	for _, of := range []string{sku, slotsOf} {
-		all = append(append(all, r.keys(of)...), r.queueKeys(of)...)
+		keys := r.keys(of)
+		all = append(append(all, keys[:]...), r.queueKeys(of)...)
 	}
 	return all
 }
 
-// keys are those of one SKU: the braces put all of them into one cluster slot. They are parts of one string, since
-// every call makes them.
-func (r *Store) keys(sku string) []string {
-	k := r.fiveKeys(sku)
-	return k[:]
-}
-
 const numKeys = 5
 
-func (r *Store) fiveKeys(sku string) [numKeys]string {
+// keys are those of one SKU: the braces put all of them into one cluster slot. They are parts of one string, since
+// every call makes them.
+func (r *Store) keys(sku string) [numKeys]string {
 	tag := r.name.SKUKey(sku, "")
 	all, n := tag+"s"+tag+"r"+tag+"u"+tag+"x"+tag+"q", len(tag)+1
 	return [numKeys]string{all[:n], all[n : 2*n], all[2*n : 3*n], all[3*n : 4*n], all[4*n:]}
