@@ -104,8 +104,8 @@ func (r Record) Replaces(row Record, whole bool, forgotten int64) bool {
 		whole && row.Status == ledger.StatusReleased && r.Status == ledger.StatusHeld
 }
 
-// counted is how many units of the stock the record uses up.
-func (r Record) counted() int64 {
+// Counted is how many units of the stock the record uses up.
+func (r Record) Counted() int64 {
 	if r.Status == ledger.StatusSold {
 		return r.Quantity
 	}

@@ -119,7 +119,7 @@ func (c *Comparison) compare(ctx context.Context, db Database, records map[strin
 	explained func(row, r Record, ok bool) bool) error {
 	forgotten := time.Now().Add(-ledger.KeepReleased).UnixMilli()
 	err := db.Orders(ctx, c.SKU, c.born, func(row Record) {
-		c.Booked += row.counted()
+		c.Booked += row.Counted()
 		r, ok := records[row.Serial]
 		delete(records, row.Serial)
 		text := describe(r, ok)

@@ -77,7 +77,7 @@ func settleFindings(cmd *cobra.Command, s *settler.Settlement, c *config.Config)
 	if err != nil {
 		return nil, nil, err
 	}
-	ledgers, away := ledgersOf(ctx, s, books)
+	ledgers, away := ledgersOf(ctx, s)
 	if away.n > 0 {
 		fmt.Fprintln(cmd.ErrOrStderr(), "sluice-settle: whether a user has more than allowed was not checked (over_limit), "+
 			"nor whether changes wait (waiting), of", away)
@@ -149,9 +149,8 @@ func stockFindings(b sqlstore.Totals, own bool) (found []settleFinding) {
 	return found
 }
 
-// ledgersOf are the ledgers in Redis of what is booked, and of all else that may have one.
-func ledgersOf(ctx context.Context, s *settler.Settlement, books []sqlstore.Totals) (ledgers map[string]settle.Ledger,
-	away unread) {
+// ledgersOf are the ledgers in Redis of all SKUs that may have one.
+func ledgersOf(ctx context.Context, s *settler.Settlement) (ledgers map[string]settle.Ledger, away unread) {
 	ledgers = make(map[string]settle.Ledger)
 	for l, err := range s.Stream.All(ctx) {
 		if l.SKU == "" {

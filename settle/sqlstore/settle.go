@@ -318,7 +318,7 @@ type order struct {
 // takes is how many units the order has taken when it has become r: as many more as it uses up more, or no more than it
 // uses up then.
 func (o order) takes(r settle.Record, take bool) int64 {
-	before, after := counted(o.Record), counted(r)
+	before, after := o.Record.Counted(), r.Counted()
 	switch {
 	case !take:
 		return o.taken
@@ -352,12 +352,4 @@ func existing(ctx context.Context, tx *sql.Tx, b *settle.Batch, records []settle
 		before[original(serial)] = r
 	}
 	return before, rows.Err()
-}
-
-// counted is how many units of the stock a record uses up.
-func counted(r settle.Record) int64 {
-	if r.Status == ledger.StatusSold {
-		return r.Quantity
-	}
-	return 0
 }

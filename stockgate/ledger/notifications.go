@@ -95,17 +95,8 @@ func (r *Store) subscribe(listening context.Context) (sub redisconn.Subscription
 	err = r.link.Do(listening, func(ctx context.Context, c redisconn.Commands) (err error) {
 		sub, err = redisconn.Subscribe(redisconn.ClosedWith(ctx, listening), c, r.news, subscriptionTimeout)
 		return err
-	}, unreachable)
+	}, redisconn.Unanswered)
 	return sub, err
-}
-
-// unreachable is err unless Redis itself gave it as its answer: a Redis that rejects one command can be reached.
-func unreachable(err error) error {
-	var reply redis.Error
-	if errors.As(err, &reply) {
-		return nil
-	}
-	return err
 }
 
 // decodeNotification reads what stock.lua publishes: the words of a hint and the SKU, which comes last since it may
