@@ -244,7 +244,7 @@ func (b *settleBench) lag() {
 	for n := range sellers {
 		selling.Go(func() {
 			every := time.Duration(float64(time.Second) * benchCall * sellers / benchRate)
-			for i := 0; i < calls; i++ {
+			for i := range calls {
 				time.Sleep(time.Until(begin.Add(time.Duration(i)*every + time.Duration(n)*every/sellers))) // a steady rate
 				b.sell(skus[n%len(skus)], n*orders+i*benchCall, benchCall, benchCall)
 			}

@@ -49,9 +49,7 @@ func TestBodyMemory_IsNeverExceeded(t *testing.T) {
 	var used atomic.Int64
 	var wait sync.WaitGroup
 	for range 8 {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+		wait.Go(func() {
 			m := NewBodyMemory(&used, size)
 			var held []int64
 			for range 20_000 {
@@ -71,7 +69,7 @@ func TestBodyMemory_IsNeverExceeded(t *testing.T) {
 			for _, n := range held {
 				m.Release(n)
 			}
-		}()
+		})
 	}
 	if wait.Wait(); used.Load() != 0 {
 		t.Errorf("%d bytes are in use at the end", used.Load())

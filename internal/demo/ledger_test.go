@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -247,9 +248,7 @@ func through(t *testing.T, w http.ResponseWriter, r *http.Request, addr string) 
 		return
 	}
 	defer resp.Body.Close()
-	for name, values := range resp.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	_, _ = io.Copy(w, resp.Body)
 }

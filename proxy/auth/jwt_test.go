@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"math/big"
 	"strings"
 	"testing"
@@ -79,9 +80,7 @@ func publicPEM(t testing.TB, key any) string {
 
 func (p pair) named(kid string) map[string]string {
 	k := map[string]string{"kid": kid, "use": "sig"}
-	for name, v := range p.jwk {
-		k[name] = v
-	}
+	maps.Copy(k, p.jwk)
 	return k
 }
 
@@ -97,9 +96,7 @@ func jwks(t testing.TB, list ...map[string]string) string {
 func signed(t testing.TB, method jwt.SigningMethod, key any, header, claims object) []byte {
 	t.Helper()
 	token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
-	for name, v := range header {
-		token.Header[name] = v
-	}
+	maps.Copy(token.Header, header)
 	s, err := token.SignedString(key)
 	if err != nil {
 		t.Fatal(err)

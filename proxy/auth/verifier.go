@@ -3,6 +3,7 @@ package auth
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"sluice/proxy/param"
@@ -137,11 +138,9 @@ func (v *Verifier) givesTokens(rt *Route, other string) error {
 
 // KnownWithoutRoute wants the user to be known where something is given out, which no route is asked for.
 func (r *Route) KnownWithoutRoute(what string) error {
-	for _, k := range []param.Kind{param.Path, param.Form, param.JSON, param.RequestID, param.Literal} {
-		if r.User.Uses(k) {
-			return fmt.Errorf("user = %q is not known where %s is given out: it must be of a cookie, a header, the "+
-				"query, or proven", r.UserText, what)
-		}
+	if slices.ContainsFunc([]param.Kind{param.Path, param.Form, param.JSON, param.RequestID, param.Literal}, r.User.Uses) {
+		return fmt.Errorf("user = %q is not known where %s is given out: it must be of a cookie, a header, the "+
+			"query, or proven", r.UserText, what)
 	}
 	return nil
 }

@@ -303,7 +303,7 @@ func TestResponder_RedirectsBrowsersOnly(t *testing.T) {
 }
 
 func TestResponder_RawIsAWholeAnswerThatEndsTheConnection(t *testing.T) {
-	for format := Auto; format < numFormats; format++ {
+	for format := range numFormats {
 		r := responder(t, func(o *Options) { o.Format = format })
 		resp, body := answered(t, r.Raw(IPConns))
 		if resp.StatusCode != r.RawStatus(IPConns) || !resp.Close || resp.ContentLength != int64(len(body)) || body == "" {

@@ -94,7 +94,7 @@ func TestTable_EveryRowIsFilledAndNamesDiffer(t *testing.T) {
 
 func TestReason_PropertiesOfTheTable(t *testing.T) {
 	set := func(has func(Reason) bool) (names string) {
-		for reason := Admitted; reason < NumReasons; reason++ {
+		for reason := range NumReasons {
 			if has(reason) {
 				names += reason.String() + " "
 			}

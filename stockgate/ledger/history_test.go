@@ -137,7 +137,7 @@ func recorded(stores []anyStore, name string, seed uint64) *history {
 	h := newHistory()
 	skus := []string{name + " a", name + " b"}
 	for _, sku := range skus {
-		for try := 0; try < 100; try++ { // the first call may be lost as well
+		for range 100 { // the first call may be lost as well
 			if _, err := (recorder{stores[0], h}).SetTotal(context.Background(), sku, 4, 2); err == nil {
 				break
 			}
