@@ -1,13 +1,11 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -49,7 +47,7 @@ func TestOrdersOpen_GateOnARedisThatMayEvictIsNotWired(t *testing.T) {
 func TestOrdersOpen_SaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing.T) {
 	t.Parallel()
 	addr := redistest.Start(t).Addr
-	begin := func(log *lockedBuffer, stock ...int) *Gateway {
+	begin := func(log *testkit.Log, stock ...int) *Gateway {
 		c := storetest.Reserving(addr)
 		c.Upstream.Targets = []string{"http://127.0.0.1:1"}
 		for _, units := range stock {
@@ -63,11 +61,11 @@ func TestOrdersOpen_SaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing
 		t.Cleanup(g.Close)
 		return g
 	}
-	if _, err := begin(&lockedBuffer{}).Orders().Store.SetTotal(context.Background(), "1001", 3, 0); err != nil {
+	if _, err := begin(&testkit.Log{}).Orders().Store.SetTotal(context.Background(), "1001", 3, 0); err != nil {
 		t.Fatal(err)
 	}
 	const line = "has a ledger, with another total"
-	same, other := &lockedBuffer{}, &lockedBuffer{}
+	same, other := &testkit.Log{}, &testkit.Log{}
 	g := begin(same, 3)
 	testkit.Eventually(t, "its hours are told", func() bool {
 		s, ok, err := g.Orders().Store.ReadStock(context.Background(), "1001")
@@ -101,7 +99,7 @@ func TestOrdersOpen_SaleWhoseSKUHasALedgerTellsThatItsStockIsNotAdded(t *testing
 }
 
 // onSale starts a gateway on the Redis at addr, with a sale of 1001 that has begun and ends at ends.
-func onSale(t *testing.T, addr string, ends time.Time, log *lockedBuffer) *Gateway {
+func onSale(t *testing.T, addr string, ends time.Time, log *testkit.Log) *Gateway {
 	c := storetest.Reserving(addr)
 	c.Upstream.Targets = []string{"http://127.0.0.1:1"}
 	c.Sales = []config.Sale{{Name: "s", SKUs: []string{"1001"}, Starts: ends.Add(-24 * time.Hour), Ends: ends,
@@ -134,7 +132,7 @@ func extended(g *Gateway, ends time.Time) *config.Config {
 func TestOrdersOpen_HoursThatRedisHasLostAreToldAgain(t *testing.T) {
 	t.Parallel()
 	redis, first := redistest.Start(t), time.Now().Add(time.Hour).Truncate(time.Second)
-	g := onSale(t, redis.Addr, first, &lockedBuffer{})
+	g := onSale(t, redis.Addr, first, &testkit.Log{})
 	defer g.Close()
 	testkit.Must[ledger.Stock](t)(g.Orders().Store.SetTotal(t.Context(), "1001", 3, 0))
 	closesAt(t, g, first)
@@ -154,12 +152,12 @@ func TestOrdersOpen_HoursThatRedisHasLostAreToldAgain(t *testing.T) {
 // first one says so, and tells its own again when they change, and at no other reload.
 func TestOrdersOpen_OtherHoursOfTheLedgerAreReported(t *testing.T) {
 	t.Parallel()
-	redis, ends, log := redistest.Start(t), time.Now().Add(time.Hour).Truncate(time.Second), &lockedBuffer{}
+	redis, ends, log := redistest.Start(t), time.Now().Add(time.Hour).Truncate(time.Second), &testkit.Log{}
 	g := onSale(t, redis.Addr, ends, log)
 	defer g.Close()
 	testkit.Must[ledger.Stock](t)(g.Orders().Store.SetTotal(t.Context(), "1001", 3, 0))
 	closesAt(t, g, ends)
-	older := onSale(t, redis.Addr, ends.Add(-time.Minute), &lockedBuffer{})
+	older := onSale(t, redis.Addr, ends.Add(-time.Minute), &testkit.Log{})
 	closesAt(t, older, ends.Add(-time.Minute))
 	older.Close()
 	testkit.Eventually(t, "the sales are degraded", func() bool {
@@ -221,7 +219,7 @@ func TestOrdersOpen_HoursOfASaleThatHasBegunAreToldWhileTheClocksDiffer(t *testi
 	t.Parallel()
 	redis, turn := redistest.StartWithClock(t)
 	ends := time.Now().Add(time.Hour).Truncate(time.Second)
-	g := onSale(t, redis.Addr, ends, &lockedBuffer{})
+	g := onSale(t, redis.Addr, ends, &testkit.Log{})
 	defer g.Close()
 	testkit.Must[ledger.Stock](t)(g.Orders().Store.SetTotal(t.Context(), "1001", 3, 0))
 	closesAt(t, g, ends)
@@ -231,22 +229,4 @@ func TestOrdersOpen_HoursOfASaleThatHasBegunAreToldWhileTheClocksDiffer(t *testi
 		t.Fatal(err)
 	}
 	closesAt(t, g, ends.Add(time.Hour))
-}
-
-// lockedBuffer is a log that several goroutines write.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

@@ -39,7 +39,7 @@ func (p *paced) advance(t *testing.T, d time.Duration) {
 func TestStockgate_SKUThatIsAskedForOnceASecondIsReadAFewTimesInIt(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
-	check(t, s.Set(t.Context(), "1001", 10))
+	testkit.Check(t, s.Set(t.Context(), "1001", 10))
 	g, sku := pacedGate(t, options(), s), []byte("1001")
 	firstLook(t, g.Gate, g.now, sku)
 	e, before := g.table.Find(sku), server.Calls("get")
@@ -65,7 +65,7 @@ func TestStockgate_SKUThatIsAskedForOnceASecondIsReadAFewTimesInIt(t *testing.T)
 func TestStockgate_HotSKUIsReadAtEveryRefresh(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
-	check(t, s.Set(t.Context(), "1001", 10))
+	testkit.Check(t, s.Set(t.Context(), "1001", 10))
 	g, sku := pacedGate(t, options(), s), []byte("1001")
 	firstLook(t, g.Gate, g.now, sku)
 	g.Closed(g.now, sku)
@@ -86,7 +86,7 @@ func TestStockgate_HotSKUIsReadAtEveryRefresh(t *testing.T) {
 // who come between two readings, and each one within the refresh behind it.
 func TestStockgate_OldReadingsJudgeHardlyMoreThanOneRequestEach(t *testing.T) {
 	m := NewMemory()
-	check(t, m.Set(t.Context(), "1001", 10))
+	testkit.Check(t, m.Set(t.Context(), "1001", 10))
 	g, sku := pacedGate(t, options(), m), []byte("1001")
 	g.poller.publishReading(g.now, addEntry(g.table, g.now, sku), reading(10))
 	e, dice := g.table.Find(sku), rand.New(rand.NewPCG(1, 2))
@@ -122,7 +122,7 @@ func burstBehindAPause(t *testing.T, n int64) (admitted, soldOut int64) {
 	g, sku := pacedGate(t, o, m), []byte("1001")
 	e := addEntry(g.table, g.now, sku)
 	g.poller.publishReading(g.now, e, reading(10))
-	check(t, m.Set(t.Context(), "1001", 0))
+	testkit.Check(t, m.Set(t.Context(), "1001", 0))
 	testkit.Must[int64](t)(m.Add(t.Context(), "1001", n))
 	g.now += int64(900 * time.Millisecond)
 	var let, rejected atomic.Int64
@@ -260,7 +260,7 @@ func TestPoller_UnconfirmedReadingIsLeftWhenNoRequestAsks(t *testing.T) {
 	g, sku := pacedGate(t, o, m), []byte("1001")
 	e := addEntry(g.table, g.now, sku)
 	g.poller.publishReading(g.now, e, reading(10))
-	check(t, m.Set(t.Context(), "1001", 0))
+	testkit.Check(t, m.Set(t.Context(), "1001", 0))
 	testkit.Must[int64](t)(m.Add(t.Context(), "1001", -3))
 	g.now += int64(2 * time.Second)
 	if got := g.Enter(g.now, sku, nil); got != reject.StockError {
@@ -301,10 +301,10 @@ func TestStockgate_TurnEndsHoweverManyNewSKUsAreAskedForMeanwhile(t *testing.T) 
 	src.now = &g.now
 	src.ask = func() {
 		sku := name(src.looks)
-		check(t, m.Set(t.Context(), string(sku), 5))
+		testkit.Check(t, m.Set(t.Context(), string(sku), 5))
 		g.poller.queueFirstRead(addEntry(g.table, g.now, sku))
 	}
-	check(t, m.Set(t.Context(), "hot", 5))
+	testkit.Check(t, m.Set(t.Context(), "hot", 5))
 	g.poller.publishReading(g.now-int64(time.Second), addEntry(g.table, g.now, []byte("hot")), reading(5))
 	src.ask()
 	g.poller.pollOnce(t.Context(), g.now)
@@ -317,12 +317,12 @@ func TestStockgate_TurnEndsHoweverManyNewSKUsAreAskedForMeanwhile(t *testing.T) 
 // asks.
 func TestPoller_UnitLeftByATryIsReadAtTheNextRefresh(t *testing.T) {
 	m := NewMemory()
-	check(t, m.Set(t.Context(), "1001", 0))
+	testkit.Check(t, m.Set(t.Context(), "1001", 0))
 	g, sku := pacedGate(t, options(), m), []byte("1001")
 	if got := firstLook(t, g.Gate, g.now, sku); got != reject.SoldOut {
 		t.Fatal(got)
 	}
-	check(t, m.Set(t.Context(), "1001", 1))
+	testkit.Check(t, m.Set(t.Context(), "1001", 1))
 	g.advance(t, 300*time.Millisecond)
 	if got := g.Enter(g.now, sku, nil); got != reject.Admitted {
 		t.Fatal(got)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
@@ -21,7 +22,7 @@ import (
 func withBuyers(t *testing.T, server *redistest.Server, o Options) (*Gate, *Redis) {
 	t.Helper()
 	s := dial(t, server, layout.Options{Type: layout.CounterUsers, Key: "{$sku}:stock", UsersKey: "{$sku}:uids"})
-	check(t, s.Set(t.Context(), "1001", 3))
+	testkit.Check(t, s.Set(t.Context(), "1001", 3))
 	o.Bought = s.Bought
 	return open(t, o, s), s
 }
@@ -52,8 +53,8 @@ func TestBuyers_RejectedRequestAsksForNoBuyer(t *testing.T) {
 	o := options()
 	o.PerUnit, o.Refresh, o.SoldOutMemory = 1, time.Hour, time.Hour
 	g, s := withBuyers(t, server, o)
-	check(t, s.Set(t.Context(), "empty", 0))
-	check(t, s.Set(t.Context(), "one", 1))
+	testkit.Check(t, s.Set(t.Context(), "empty", 0))
+	testkit.Check(t, s.Set(t.Context(), "one", 1))
 	user := []byte("7")
 	if got := g.Enter(o.Now(), []byte("one"), user); got != reject.Admitted {
 		t.Fatalf("the first: %v", got)
@@ -123,7 +124,7 @@ func TestBuyers_SetOfBuyersThatIsNoneIsDecidedByOnErrorAndNamedOnce(t *testing.T
 func asking(t *testing.T, o Options, ask func(context.Context, []Buyer) error) *Gate {
 	t.Helper()
 	s := NewMemory()
-	check(t, s.Set(t.Context(), "1001", 1))
+	testkit.Check(t, s.Set(t.Context(), "1001", 1))
 	o.Bought = ask
 	g := open(t, o, s)
 	if got := g.Enter(o.Now(), []byte("1001"), nil); got != reject.Admitted {
@@ -260,7 +261,7 @@ func TestBuyers_AskingForABuyerAllocatesNothing(t *testing.T) {
 func BenchmarkEnterWithBuyers(b *testing.B) {
 	server := redistest.Start(b)
 	s := dial(b, server, layout.Options{Type: layout.CounterUsers, Key: "{$sku}:stock", UsersKey: "{$sku}:uids"})
-	check(b, s.Set(b.Context(), "1001", 1<<40))
+	testkit.Check(b, s.Set(b.Context(), "1001", 1<<40))
 	o := options()
 	o.Bought = s.Bought
 	g := open(b, o, s)

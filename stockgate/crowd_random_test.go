@@ -25,7 +25,7 @@ func TestCrowdRandom_BurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 	g := open(t, o, s)
 	const many = 40
 	for i := range many {
-		check(t, s.Set(t.Context(), string(name(i)), 3))
+		testkit.Check(t, s.Set(t.Context(), string(name(i)), 3))
 	}
 	var all sync.WaitGroup
 	var sold, vain, rejected atomic.Int64
@@ -65,12 +65,12 @@ func TestCrowdRandom_BurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 		if e := g.table.Find(sku); e != nil && e.inFlight.Load() != 0 {
 			t.Errorf("%s: %d in flight", sku, e.inFlight.Load())
 		}
-		check(t, s.Set(t.Context(), string(sku), 0))
+		testkit.Check(t, s.Set(t.Context(), string(sku), 0))
 	}
 	for i := range many {
 		testkit.Eventually(t, "closed",
 			func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == reject.SoldOut })
-		check(t, s.Set(t.Context(), string(name(i)), 1))
+		testkit.Check(t, s.Set(t.Context(), string(name(i)), 1))
 	}
 	for i := range many {
 		testkit.Eventually(t, "open",
@@ -81,11 +81,13 @@ func TestCrowdRandom_BurstsAndPausesLeaveNoSKUClosedThatHasUnits(t *testing.T) {
 		testkit.Eventually(t, "lost", func() bool { return g.Away(o.Now()) > 0 })
 		server.Restart()
 		for i := range many {
-			check(t, server.Client.Set(t.Context(), "stock:"+string(name(i)), i%2, 0).Err())
+			testkit.Check(t, server.Client.Set(t.Context(), "stock:"+string(name(i)), i%2, 0).Err())
 		}
 		for i := range many {
 			want := []reject.Reason{reject.SoldOut, reject.Admitted}[i%2]
-			testkit.Eventually(t, "known again", func() bool { return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == want })
+			testkit.Eventually(t, "known again", func() bool {
+				return left(g, name(i), g.Enter(o.Now(), name(i), nil)) == want
+			})
 		}
 	}
 	testkit.Eventually(t, "no SKU without requests is read", func() bool { return g.table.Len() == 0 })

@@ -43,7 +43,7 @@ func TestDipped_WhoWaitsForASecondReadingBelowZeroHearsWhatItSays(t *testing.T) 
 			synctest.Test(t, func(t *testing.T) {
 				src, o, sku := &leaving{Memory: NewMemory(), takes: 60 * time.Millisecond}, options(), []byte("1001")
 				o.Refresh, o.Wait, o.AllowOnError = refresh, 150*time.Millisecond, allow
-				check(t, src.Set(t.Context(), "1001", 10))
+				testkit.Check(t, src.Set(t.Context(), "1001", 10))
 				g := open(t, o, src)
 				if got := left(g, sku, g.Enter(o.Now(), sku, nil)); got != reject.Admitted {
 					t.Fatal(got)

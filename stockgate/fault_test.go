@@ -22,7 +22,7 @@ func setUp(t *testing.T, server *redistest.Server, commands ...string) {
 		for _, word := range strings.Split(c, " ") {
 			args = append(args, strings.ReplaceAll(word, "~", " "))
 		}
-		check(t, server.Client.Do(t.Context(), args...).Err())
+		testkit.Check(t, server.Client.Do(t.Context(), args...).Err())
 	}
 }
 
@@ -101,7 +101,7 @@ func TestFault_OneFaultyKeySpoilsNoOther(t *testing.T) {
 	s := dial(t, server, layout.Options{Type: layout.Counter, Key: "$sku"})
 	setUp(t, server, "HSET bad a 1", "SET good 5")
 	out := make([]layout.Reading, 3)
-	check(t, s.Read(t.Context(), []string{"bad", "good", "none"}, out))
+	testkit.Check(t, s.Read(t.Context(), []string{"bad", "good", "none"}, out))
 	if out[0].Fault == nil || out[1] != reading(5) || out[2].Exists || out[2].Fault != nil {
 		t.Fatalf("read %+v", out)
 	}
@@ -180,7 +180,7 @@ func TestFault_SettingACounterKeepsItsTimeToLive(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	setUp(t, server, "SET seckill:{x}:stock 5 EX 1000")
-	check(t, s.Set(t.Context(), "x", 7))
+	testkit.Check(t, s.Set(t.Context(), "x", 7))
 	if ttl := server.Client.TTL(t.Context(), "seckill:{x}:stock").Val(); ttl <= 0 {
 		t.Fatalf("time to live %v", ttl)
 	}
@@ -220,14 +220,14 @@ func TestFault_RedisThatRejectsTheLoginSaysNothingOfAnySKU(t *testing.T) {
 			server := redistest.Start(t)
 			setUp(t, server, "ACL SETUSER app on >word allkeys allcommands")
 			l, err := layout.New(o)
-			check(t, err)
+			testkit.Check(t, err)
 			s, err := NewRedis(RedisOptions{
 				Addresses: []string{server.Addr}, PoolSize: 4, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 				BreakerErrors: 1000, BreakerPause: time.Second, Username: "app", Password: func() string { return "word" },
 			}, l)
-			check(t, err)
+			testkit.Check(t, err)
 			t.Cleanup(func() { s.Close() })
-			check(t, s.Read(t.Context(), []string{"1001"}, make([]layout.Reading, 1)))
+			testkit.Check(t, s.Read(t.Context(), []string{"1001"}, make([]layout.Reading, 1)))
 			setUp(t, server, "ACL SETUSER app resetpass >another", "CLIENT KILL USER app")
 			testkit.Eventually(t, "the end of the old connections is noticed", func() bool {
 				err := s.Read(t.Context(), []string{"1001"}, make([]layout.Reading, 1))

@@ -15,7 +15,7 @@ import (
 func TestStockgate_TenThousandFirstAskersAreOneRead(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
-	check(t, s.Set(t.Context(), "1001", 10))
+	testkit.Check(t, s.Set(t.Context(), "1001", 10))
 	o := options()
 	o.Refresh = time.Hour // the poller stands still, and the first look lasts
 	g := open(t, o, s)

@@ -15,8 +15,8 @@ import (
 
 func TestGate_SaysWhatTheStockSays(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *Redis) {
-		check(t, s.Set(t.Context(), "full", 3))
-		check(t, s.Set(t.Context(), "empty", 0))
+		testkit.Check(t, s.Set(t.Context(), "full", 3))
+		testkit.Check(t, s.Set(t.Context(), "empty", 0))
 		o := options()
 		g := open(t, o, s)
 		for sku, want := range map[string]reject.Reason{"full": reject.Admitted, "empty": reject.SoldOut,
@@ -35,8 +35,8 @@ func TestGate_SaysWhatTheStockSays(t *testing.T) {
 // A SKU that was read decides at once, as Enter does, and counts who is admitted; another one has to be entered.
 func TestGate_DecidesAtOnceWhereTheStockIsRead(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *Redis) {
-		check(t, s.Set(t.Context(), "full", 1))
-		check(t, s.Set(t.Context(), "empty", 0))
+		testkit.Check(t, s.Set(t.Context(), "full", 1))
+		testkit.Check(t, s.Set(t.Context(), "empty", 0))
 		o := options()
 		o.PerUnit = 1
 		g := open(t, o, s)
@@ -60,7 +60,7 @@ func TestGate_DecidesAtOnceWhereTheStockIsRead(t *testing.T) {
 func TestGate_LastUnitClosesAndRestockReopens(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *Redis) {
 		sku := []byte("1001")
-		check(t, s.Set(t.Context(), "1001", 1))
+		testkit.Check(t, s.Set(t.Context(), "1001", 1))
 		o := options()
 		g := open(t, o, s)
 		if got := g.Enter(o.Now(), sku, nil); got != reject.Admitted {
@@ -93,7 +93,7 @@ func TestGate_UnknownSKUMayBeAllowed(t *testing.T) {
 func TestGate_PerUnitBoundsWhatIsInFlight(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *Redis) {
 		sku := []byte("1001")
-		check(t, s.Set(t.Context(), "1001", 3))
+		testkit.Check(t, s.Set(t.Context(), "1001", 3))
 		o := options()
 		o.PerUnit = 2
 		g := open(t, o, s)
@@ -119,7 +119,7 @@ func TestGate_PerUnitBoundsWhatIsInFlight(t *testing.T) {
 func TestGate_PerUnitHoldsUnderARush(t *testing.T) {
 	s := NewMemory()
 	sku := []byte("1001")
-	check(t, s.Set(t.Context(), "1001", 5))
+	testkit.Check(t, s.Set(t.Context(), "1001", 5))
 	o := options()
 	o.PerUnit = 2
 	g := open(t, o, s)
@@ -151,7 +151,7 @@ func TestGate_PerUnitHoldsUnderARush(t *testing.T) {
 func TestGate_LeaveWithoutEnterDoesNotWidenTheCap(t *testing.T) {
 	s := NewMemory()
 	sku := []byte("1001")
-	check(t, s.Set(t.Context(), "1001", 1))
+	testkit.Check(t, s.Set(t.Context(), "1001", 1))
 	o := options()
 	o.PerUnit = 1
 	g := open(t, o, s)
@@ -169,7 +169,7 @@ func TestGate_SoldOutSKUCostsRedisNothingHoweverManyAsk(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
 	sku := []byte("1001")
-	check(t, s.Set(t.Context(), "1001", 0))
+	testkit.Check(t, s.Set(t.Context(), "1001", 0))
 	o := options()
 	o.Refresh, o.SoldOutMemory = time.Hour, time.Hour // the poller stands still
 	g := open(t, o, s)
@@ -201,7 +201,7 @@ func TestGate_EachTurnReadsEachSKUOnceWhateverTheTraffic(t *testing.T) {
 	o.Now = func() int64 { return now }
 	g := stepped(t, o, s)
 	for i := range 3 {
-		check(t, s.Set(t.Context(), string(name(i)), 10))
+		testkit.Check(t, s.Set(t.Context(), string(name(i)), 10))
 		firstLook(t, g, now, name(i))
 	}
 	mgets, gets := server.Calls("mget"), server.Calls("get")
@@ -228,7 +228,7 @@ func TestPoller_ReadsNothingWithoutRequests(t *testing.T) {
 	now := int64(0)
 	o.Now = func() int64 { return now }
 	g := stepped(t, o, s)
-	check(t, s.Set(t.Context(), "1001", 10))
+	testkit.Check(t, s.Set(t.Context(), "1001", 10))
 	firstLook(t, g, now, []byte("1001"))
 	now += idleAfter + 1
 	before := server.Calls("get")
@@ -250,7 +250,7 @@ func TestPoller_ReadsNothingWithoutRequests(t *testing.T) {
 func TestGate_IdleSKUIsLookedAtAfresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewMemory()
-		check(t, s.Set(t.Context(), "1001", 0))
+		testkit.Check(t, s.Set(t.Context(), "1001", 0))
 		o := options()
 		o.SoldOutMemory = time.Hour
 		g := open(t, o, s)
@@ -258,7 +258,7 @@ func TestGate_IdleSKUIsLookedAtAfresh(t *testing.T) {
 			t.Fatalf("enter: %v", got)
 		}
 		time.Sleep(7 * time.Second)
-		check(t, s.Set(t.Context(), "1001", 1))
+		testkit.Check(t, s.Set(t.Context(), "1001", 1))
 		if got := g.Enter(o.Now(), []byte("1001"), nil); got != reject.Admitted {
 			t.Fatalf("enter after a pause and a restock: %v", got)
 		}
@@ -269,11 +269,11 @@ func TestGate_RestockReopensWithinSoldOutMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewMemory()
 		sku := []byte("1001")
-		check(t, s.Set(t.Context(), "1001", 0))
+		testkit.Check(t, s.Set(t.Context(), "1001", 0))
 		o := options()
 		g := open(t, o, s)
 		g.Enter(o.Now(), sku, nil)
-		check(t, s.Set(t.Context(), "1001", 1))
+		testkit.Check(t, s.Set(t.Context(), "1001", 1))
 		for range 100 { // a crowd that keeps asking must not keep it closed
 			g.Closed(o.Now(), sku)
 			time.Sleep(10 * time.Millisecond)
@@ -288,7 +288,7 @@ func TestGate_RestockReopensWithinSoldOutMemory(t *testing.T) {
 func stepped(t testing.TB, o Options, src Source) *Gate {
 	t.Helper()
 	o, err := o.checked()
-	check(t, err)
+	testkit.Check(t, err)
 	return newGate(o, src)
 }
 

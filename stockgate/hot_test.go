@@ -3,6 +3,7 @@ package stockgate
 import (
 	"testing"
 
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 )
 
@@ -10,7 +11,7 @@ import (
 func hot(t testing.TB, o Options) (*Gate, map[reject.Reason][]byte) {
 	t.Helper()
 	o, err := o.checked()
-	check(t, err)
+	testkit.Check(t, err)
 	g := newGate(o, NewMemory())
 	skus := map[reject.Reason][]byte{
 		reject.Admitted: []byte("open"), reject.SoldOut: []byte("sold-out"),

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/testkit"
 	"sluice/proxy"
 )
 
@@ -73,7 +74,7 @@ func TestLessons_AskingLessonsCostsNothing(t *testing.T) {
 func TestLessons_WhatIsShownIsWhatBuyersFind(t *testing.T) {
 	m := NewMemory()
 	for sku, n := range map[string]int64{"some": 7, "none": 0} {
-		check(t, m.Set(t.Context(), sku, n))
+		testkit.Check(t, m.Set(t.Context(), sku, n))
 	}
 	g := open(t, options(), m)
 	for sku, want := range map[string]struct {

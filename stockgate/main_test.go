@@ -79,11 +79,4 @@ func open(t testing.TB, o Options, src Source) *Gate {
 	return g
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func name(i int) []byte { return fmt.Appendf(nil, "sku-%d", i) }

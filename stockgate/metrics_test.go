@@ -32,9 +32,9 @@ func (x exposition) has(t *testing.T, want string) {
 func TestMetrics_CountRoundTripsAndNotSKUs(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layouts()["counter"])
-	check(t, s.Read(t.Context(), make([]string, 5), make([]layout.Reading, 5)))
-	check(t, s.Ping(t.Context()))
-	check(t, s.Set(t.Context(), "1001", 1))
+	testkit.Check(t, s.Read(t.Context(), make([]string, 5), make([]layout.Reading, 5)))
+	testkit.Check(t, s.Ping(t.Context()))
+	testkit.Check(t, s.Set(t.Context(), "1001", 1))
 	server.Kill()
 	if s.Ping(t.Context()) == nil {
 		t.Fatal("a killed server answered")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/layout"
 )
 
@@ -28,13 +29,13 @@ func TestStockgate_OptionsThatCannotWorkAreRejected(t *testing.T) {
 
 func TestStockgate_RedisOptionsThatCannotWorkAreRejected(t *testing.T) {
 	l, err := layout.New(layouts()["counter"])
-	check(t, err)
+	testkit.Check(t, err)
 	good := RedisOptions{
 		Addresses: []string{"127.0.0.1:1"}, PoolSize: 1, ConnectTimeout: 1, Timeout: 1, BreakerErrors: 1, BreakerPause: 1,
 	}
 	r, err := NewRedis(good, l)
-	check(t, err)
-	check(t, r.Close())
+	testkit.Check(t, err)
+	testkit.Check(t, r.Close())
 	for what, change := range map[string]func(*RedisOptions){
 		"no address":    func(o *RedisOptions) { o.Addresses = nil },
 		"two addresses": func(o *RedisOptions) { o.Addresses = []string{"a:1", "b:1"} },
@@ -57,12 +58,12 @@ func TestStockgate_RedisOnAUnixSocket(t *testing.T) {
 	path := t.TempDir() + "/s"
 	redistest.Start(t, "--unixsocket", path)
 	l, err := layout.New(layouts()["counter"])
-	check(t, err)
+	testkit.Check(t, err)
 	r, err := NewRedis(RedisOptions{
 		Addresses: []string{path}, PoolSize: 1, ConnectTimeout: 5 * time.Second, Timeout: 5 * time.Second,
 		BreakerErrors: 1, BreakerPause: time.Second,
 	}, l)
-	check(t, err)
+	testkit.Check(t, err)
 	t.Cleanup(func() { r.Close() })
-	check(t, r.Ping(t.Context()))
+	testkit.Check(t, r.Ping(t.Context()))
 }

@@ -95,7 +95,7 @@ func TestOrderQuota_TryThatEndsWhileTheStockIsReadIsNotRepeated(t *testing.T) {
 
 func TestOrderQuota_WhatWasNeverSoldOutIsNotRationed(t *testing.T) {
 	s := NewMemory()
-	check(t, s.Set(t.Context(), "1001", 1))
+	testkit.Check(t, s.Set(t.Context(), "1001", 1))
 	o := options()
 	o.Instances = func() int { return 100 }
 	g := open(t, o, s)
@@ -110,13 +110,13 @@ func TestOrderQuota_WhatWasNeverSoldOutIsNotRationed(t *testing.T) {
 // share.
 func TestOrderQuota_RushAtUnitsThatCameBackHasFewTries(t *testing.T) {
 	s, sku := NewMemory(), []byte("1001")
-	check(t, s.Set(t.Context(), "1001", 0))
+	testkit.Check(t, s.Set(t.Context(), "1001", 0))
 	o := options()
 	o.Instances = func() int { return 3 }
 	g := open(t, o, s)
 	testkit.Eventually(t, "sold out", func() bool { return g.Enter(o.Now(), sku, nil) == reject.SoldOut })
 	const units = 20
-	check(t, s.Set(t.Context(), "1001", units))
+	testkit.Check(t, s.Set(t.Context(), "1001", units))
 	var asked, sold atomic.Int64
 	var all sync.WaitGroup
 	for range 8 {
@@ -163,7 +163,7 @@ func TestOrderQuota_TriesAllocateNothingAndRejectionsWriteNothing(t *testing.T) 
 // A burst at a SKU that no request has asked for: all wait for its first reading, and that admits two for each unit.
 func TestOrderQuota_BurstAtAFreshSKUIsBoundedByItsFirstReading(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *Redis) {
-		check(t, s.Set(t.Context(), "1001", 10))
+		testkit.Check(t, s.Set(t.Context(), "1001", 10))
 		o := options()
 		o.PerUnit, o.Refresh = 2, time.Hour // one reading
 		g := open(t, o, s)
@@ -194,7 +194,7 @@ func TestOrderQuota_DuplicateLeavesItsTryToAnother(t *testing.T) {
 	o := options()
 	o.PerUnit, o.Refresh, o.SoldOutMemory = 1, time.Hour, time.Hour // one reading
 	g, s := withBuyers(t, server, o)
-	check(t, s.Set(t.Context(), "one", 1))
+	testkit.Check(t, s.Set(t.Context(), "one", 1))
 	setUp(t, server, "SADD {one}:uids 7")
 	for _, c := range []struct {
 		user string

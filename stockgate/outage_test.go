@@ -19,7 +19,7 @@ import (
 func outage(t *testing.T, server *redistest.Server, allow bool) (*Gate, *Redis, Options) {
 	t.Helper()
 	l, err := layout.New(layouts()["counter"])
-	check(t, err)
+	testkit.Check(t, err)
 	s, err := NewRedis(RedisOptions{
 		Addresses:      []string{server.Addr},
 		PoolSize:       4,
@@ -28,7 +28,7 @@ func outage(t *testing.T, server *redistest.Server, allow bool) (*Gate, *Redis, 
 		BreakerErrors:  5,
 		BreakerPause:   100 * time.Millisecond,
 	}, l)
-	check(t, err)
+	testkit.Check(t, err)
 	t.Cleanup(func() { s.Close() })
 	o := options()
 	o.AllowOnError = allow
@@ -44,7 +44,7 @@ func TestOutage_KilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 	for _, allow := range []bool{false, true} {
 		server := redistest.Start(t)
 		g, s, o := outage(t, server, allow)
-		check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 0, 0).Err())
+		testkit.Check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 0, 0).Err())
 		testkit.Eventually(t, "sold out", enters(g, o, "1001", reject.SoldOut))
 
 		server.Kill()
@@ -68,7 +68,7 @@ func TestOutage_KilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 		server.Restart()
 		testkit.Eventually(t, "the source is back", func() bool { return g.Away(o.Now()) == 0 })
 		testkit.Eventually(t, "a server without keys knows no SKU", enters(g, o, "1001", reject.UnknownSKU))
-		check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
+		testkit.Check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
 		testkit.Eventually(t, "on sale again", enters(g, o, "1001", reject.Admitted))
 	}
 }
@@ -76,7 +76,7 @@ func TestOutage_KilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 func TestOutage_HangingRedisHoldsNoRequest(t *testing.T) {
 	server := redistest.Start(t)
 	g, _, o := outage(t, server, false)
-	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
+	testkit.Check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
 	testkit.Eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
 	server.Pause()
 	testkit.Eventually(t, "on_error decides", enters(g, o, "1001", reject.StockError))
@@ -98,7 +98,7 @@ func TestOutage_GateStartsWithoutRedisAndFindsItLater(t *testing.T) {
 	g, _, o := outage(t, server, false)
 	testkit.Eventually(t, "away", func() bool { return g.Away(o.Now()) > 0 })
 	server.Restart()
-	check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
+	testkit.Check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
 	testkit.Eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
 }
 
@@ -125,7 +125,7 @@ func TestOutage_CallerWhoGivesUpDoesNotOpenTheBreaker(t *testing.T) {
 			t.Fatalf("ping: %v", err)
 		}
 	}
-	check(t, s.Ping(t.Context()))
+	testkit.Check(t, s.Ping(t.Context()))
 }
 
 func TestOutage_OperatorsMistakesDoNotOpenTheBreaker(t *testing.T) {
@@ -137,13 +137,13 @@ func TestOutage_OperatorsMistakesDoNotOpenTheBreaker(t *testing.T) {
 			t.Fatalf("add to a key of the wrong type: %v", err)
 		}
 	}
-	check(t, s.Ping(t.Context()))
+	testkit.Check(t, s.Ping(t.Context()))
 }
 
 func TestOutage_ClosedRedisAnswersWithAnError(t *testing.T) {
 	s := dial(t, redistest.Start(t), layouts()["counter"])
-	check(t, s.Close())
-	check(t, s.Close())
+	testkit.Check(t, s.Close())
+	testkit.Check(t, s.Close())
 	if err := s.Ping(t.Context()); err == nil {
 		t.Fatal("a closed client pinged")
 	}

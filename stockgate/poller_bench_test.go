@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/layout"
 )
 
@@ -18,12 +19,12 @@ func BenchmarkRead(b *testing.B) {
 				skus := make([]string, n)
 				for i := range skus {
 					skus[i] = layoutName + string(name(i))
-					check(b, s.Set(b.Context(), skus[i], 5))
+					testkit.Check(b, s.Set(b.Context(), skus[i], 5))
 				}
 				out := make([]layout.Reading, n)
 				b.ReportAllocs()
 				for b.Loop() {
-					check(b, s.Read(b.Context(), skus, out))
+					testkit.Check(b, s.Read(b.Context(), skus, out))
 				}
 			})
 		}
@@ -43,7 +44,7 @@ func BenchmarkTurn(b *testing.B) {
 				s := dial(b, server, layouts()[layoutName])
 				g := stepped(b, o, s)
 				for i := range skus {
-					check(b, s.Set(b.Context(), string(name(i)), 5))
+					testkit.Check(b, s.Set(b.Context(), string(name(i)), 5))
 					g.poller.publishReading(now, addEntry(g.table, now, name(i)), reading(5))
 				}
 				b.ReportAllocs()

@@ -21,8 +21,8 @@ import (
 func alike(t *testing.T, s Source, skus ...string) []layout.Reading {
 	t.Helper()
 	once, again := make([]layout.Reading, len(skus)), make([]layout.Reading, len(skus))
-	check(t, s.Read(t.Context(), skus, once))
-	check(t, s.ReadUncached(t.Context(), skus, again))
+	testkit.Check(t, s.Read(t.Context(), skus, once))
+	testkit.Check(t, s.ReadUncached(t.Context(), skus, again))
 	for i, sku := range skus {
 		if fmt.Sprint(once[i]) != fmt.Sprint(again[i]) {
 			t.Errorf("%q reads %+v, and again %+v", sku, once[i], again[i])
@@ -33,9 +33,9 @@ func alike(t *testing.T, s Source, skus ...string) []layout.Reading {
 
 func TestRedisUncached_AgainSaysWhatReadSays(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *Redis) {
-		check(t, s.Set(t.Context(), "1001", 5))
-		check(t, s.Set(t.Context(), "1002", 0))
-		check(t, s.Set(t.Context(), "1003", 0))
+		testkit.Check(t, s.Set(t.Context(), "1001", 5))
+		testkit.Check(t, s.Set(t.Context(), "1002", 0))
+		testkit.Check(t, s.Set(t.Context(), "1003", 0))
 		testkit.Must[int64](t)(s.Add(t.Context(), "1003", -7))
 		out := alike(t, s, "1003", "none", "1001", "1002")
 		if out[0].Left != -7 || out[1].Exists || out[2].Left != 5 || !out[3].Exists || out[3].Left != 0 {
@@ -85,11 +85,11 @@ func TestRedisUncached_AgainIsOneCommandForCountersAndNoneIsReadTwice(t *testing
 	var skus []string
 	for i := range readAtOnce {
 		skus = append(skus, string(name(i)))
-		check(t, s.Set(t.Context(), skus[i], int64(i)))
+		testkit.Check(t, s.Set(t.Context(), skus[i], int64(i)))
 	}
 	gets := server.Calls("get")
 	out := make([]layout.Reading, len(skus))
-	check(t, s.ReadUncached(t.Context(), skus, out))
+	testkit.Check(t, s.ReadUncached(t.Context(), skus, out))
 	if server.Calls("mget") != 1 || server.Calls("get") != gets {
 		t.Errorf("%d MGETs, %d GETs", server.Calls("mget"), server.Calls("get")-gets)
 	}
@@ -107,7 +107,7 @@ func TestRedisUncached_AgainOnAClusterAsksEachMasterForItsOwn(t *testing.T) {
 	var skus []string
 	for i := range 60 {
 		skus = append(skus, strconv.Itoa(1001+i))
-		check(t, r.Set(t.Context(), skus[i], int64(i+1)))
+		testkit.Check(t, r.Set(t.Context(), skus[i], int64(i+1)))
 	}
 	for i, found := range alike(t, r, skus...) {
 		if found.Left != int64(i+1) || found.Fault != nil {
@@ -136,7 +136,7 @@ func denied(t *testing.T, server *redistest.Server, rules ...string) (*Redis, *b
 	for _, rule := range rules {
 		args = append(args, rule)
 	}
-	check(t, server.Client.Do(t.Context(), args...).Err())
+	testkit.Check(t, server.Client.Do(t.Context(), args...).Err())
 	return s, log
 }
 
@@ -171,7 +171,7 @@ func TestRedisUncached_UserWhoMayNotRunMGETIsReadForByGETAndToldOnce(t *testing.
 
 func TestRedisUncached_TheRightsOfTheManualAreEnoughForMGET(t *testing.T) {
 	page, err := os.ReadFile("../docs/redis.md")
-	check(t, err)
+	testkit.Check(t, err)
 	rights := regexp.MustCompile("the user reads the shop's keys: `([^`]*)`").FindSubmatch(page)
 	if rights == nil {
 		t.Fatal("docs/redis.md does not say what the user may read")
@@ -211,7 +211,7 @@ func TestRedisUncached_AgainSaysNothingOfAnySKUWhereRedisIsAway(t *testing.T) {
 	}
 	server = redistest.Start(t)
 	s = dial(t, server, layouts()["counter"])
-	check(t, s.ReadUncached(t.Context(), []string{"x", "y"}, out))
+	testkit.Check(t, s.ReadUncached(t.Context(), []string{"x", "y"}, out))
 	server.Kill()
 	if err := s.ReadUncached(t.Context(), []string{"x", "y"}, out); err == nil {
 		t.Errorf("without a server: %+v", out)

@@ -123,7 +123,7 @@ func TestShapes_BuyersOrAStatusTellARestartedInstanceOfAnEmptiedList(t *testing.
 			StatusKey: "status:$sku", StatusOpen: []string{"1"}, SoldOutAt: -1})
 		setUp(t, server, set)
 		out := make([]layout.Reading, 2)
-		check(t, s.Read(t.Context(), []string{"y", "x"}, out))
+		testkit.Check(t, s.Read(t.Context(), []string{"y", "x"}, out))
 		if r := out[1]; !r.Exists || r.Free != 0 || r.Fault != nil {
 			t.Errorf("%s: read %+v, want sold out", trace, r)
 		}
@@ -136,7 +136,7 @@ func TestShapes_BuyersOrAStatusTellARestartedInstanceOfAnEmptiedList(t *testing.
 func TestShapes_MemoryOfListsIsBounded(t *testing.T) {
 	var m emptiedLists
 	l, err := layout.New(layout.Options{Type: layout.List, Key: "$sku"})
-	check(t, err)
+	testkit.Check(t, err)
 	out := []layout.Reading{reading(1)}
 	for i := range mostLists + 5 {
 		m.markEmptied(l, []string{string(name(i))}, out)
@@ -204,7 +204,7 @@ func TestShapes_CountersKeepTheirBuyersWhenTheyAreSet(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, shapes()["counter_users"].layout)
 	setUp(t, server, "SADD p:{x}:{88}:uids 7")
-	check(t, s.Set(t.Context(), "x", 5))
+	testkit.Check(t, s.Set(t.Context(), "x", 5))
 	if n := server.Client.SCard(t.Context(), "p:{x}:{88}:uids").Val(); n != 1 {
 		t.Fatalf("%d buyers after a set, want 1", n)
 	}
@@ -227,7 +227,7 @@ func TestShapes_KeyThatMayNotBeReadIsAFaultOfItsSKUAlone(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, layout.Options{Type: layout.CounterUsers, Key: "stock:$sku", UsersKey: "uids:$sku"})
 	setUp(t, server, "SET stock:x 5", "SET stock:y 5", "SADD uids:x 7")
-	check(t, server.Client.Do(t.Context(), "ACL", "SETUSER", "default", "resetkeys", "~stock:x").Err())
+	testkit.Check(t, server.Client.Do(t.Context(), "ACL", "SETUSER", "default", "resetkeys", "~stock:x").Err())
 	if r := readOne(t, s, "x"); r != reading(5) {
 		t.Errorf("a key that may be read: %+v", r)
 	}
@@ -235,7 +235,7 @@ func TestShapes_KeyThatMayNotBeReadIsAFaultOfItsSKUAlone(t *testing.T) {
 		t.Errorf("a key that may not be read: %+v; Redis is there: %v", r, s.metrics.up.Load())
 	}
 	all := []Buyer{{SKU: "x", User: []byte("7")}}
-	check(t, s.Bought(t.Context(), all))
+	testkit.Check(t, s.Bought(t.Context(), all))
 	if all[0].Fault == nil || all[0].Bought {
 		t.Errorf("a set that may not be read: %+v", all[0])
 	}

@@ -26,7 +26,7 @@ func TestSharedHash_OneCommandReadsAllSKUs(t *testing.T) {
 	setUp(t, server, "HSET seckill:stocks 1000_on no 1001_sold many other 5", "HDEL seckill:stocks 1002_sold")
 	out := make([]layout.Reading, len(skus)+2)
 	calls := server.Calls("hmget")
-	check(t, s.ReadUncached(t.Context(), append(skus, "none", "1003_sold"), out))
+	testkit.Check(t, s.ReadUncached(t.Context(), append(skus, "none", "1003_sold"), out))
 	if n := server.Calls("hmget") - calls; n != 1 {
 		t.Errorf("%d HMGETs for %d SKUs", n, len(skus))
 	}
@@ -44,7 +44,7 @@ func TestSharedHash_OneCommandReadsAllSKUs(t *testing.T) {
 		}
 	}
 	setUp(t, server, "DEL seckill:stocks", "SET seckill:stocks 5")
-	check(t, s.Read(t.Context(), skus, out))
+	testkit.Check(t, s.Read(t.Context(), skus, out))
 	if out[0].Fault == nil || out[7].Fault == nil {
 		t.Errorf("a string reads %+v", out[0])
 	}
@@ -53,8 +53,8 @@ func TestSharedHash_OneCommandReadsAllSKUs(t *testing.T) {
 func TestSharedHash_OperatorsWriteAndListOneSKU(t *testing.T) {
 	server := redistest.Start(t)
 	s := dial(t, server, sharedHash())
-	check(t, s.Set(t.Context(), "1001", 5))
-	check(t, s.Set(t.Context(), "1002", 7))
+	testkit.Check(t, s.Set(t.Context(), "1001", 5))
+	testkit.Check(t, s.Set(t.Context(), "1002", 7))
 	if left := testkit.Must[int64](t)(s.Add(t.Context(), "1002", 3)); left != 10 {
 		t.Errorf("%d left, want 10", left)
 	}
@@ -89,10 +89,10 @@ func TestSharedHash_APartOfTheSKUMayChooseTheHash(t *testing.T) {
 	var skus []string
 	for i := range 40 {
 		skus = append(skus, fmt.Sprintf("%d:%d", i%5, i))
-		check(t, r.Set(t.Context(), skus[i], int64(i+1)))
+		testkit.Check(t, r.Set(t.Context(), skus[i], int64(i+1)))
 	}
 	out := make([]layout.Reading, len(skus))
-	check(t, r.Read(t.Context(), skus, out))
+	testkit.Check(t, r.Read(t.Context(), skus, out))
 	for i, found := range out {
 		if found != reading(int64(i+1)) {
 			t.Fatalf("%s: %+v", skus[i], found)

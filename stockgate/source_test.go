@@ -14,7 +14,7 @@ import (
 func readOne(t *testing.T, s Source, sku string) layout.Reading {
 	t.Helper()
 	out := make([]layout.Reading, 1)
-	check(t, s.Read(t.Context(), []string{sku}, out))
+	testkit.Check(t, s.Read(t.Context(), []string{sku}, out))
 	return out[0]
 }
 
@@ -29,7 +29,7 @@ func TestStockgate_MissingStockIsUnknownAndNeitherZeroNorUnlimited(t *testing.T)
 func TestStockgate_WhatIsSetIsRead(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *Redis) {
 		for _, n := range []int64{500, 0, 1 << 53, 7} {
-			check(t, s.Set(t.Context(), "1001", n))
+			testkit.Check(t, s.Set(t.Context(), "1001", n))
 			want := layout.Reading{Left: n, Free: n, Exists: true, OnSale: true}
 			if r := readOne(t, s, "1001"); r != want {
 				t.Fatalf("after set %d: read %+v, want %+v", n, r, want)
@@ -40,10 +40,10 @@ func TestStockgate_WhatIsSetIsRead(t *testing.T) {
 
 func TestStockgate_ReadingsKeepTheOrderOfTheQuestion(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *Redis) {
-		check(t, s.Set(t.Context(), "a", 1))
-		check(t, s.Set(t.Context(), "c", 3))
+		testkit.Check(t, s.Set(t.Context(), "a", 1))
+		testkit.Check(t, s.Set(t.Context(), "c", 3))
 		out := make([]layout.Reading, 4)
-		check(t, s.Read(t.Context(), []string{"c", "b", "a"}, out))
+		testkit.Check(t, s.Read(t.Context(), []string{"c", "b", "a"}, out))
 		if out[0].Left != 3 || out[1].Exists || out[2].Left != 1 || out[3] != (layout.Reading{}) {
 			t.Fatalf("read c, b, a: %+v", out)
 		}
@@ -63,7 +63,7 @@ func TestStockgate_NegativeStockCannotBeSet(t *testing.T) {
 
 func TestStockgate_AddReturnsWhatIsLeft(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *Redis) {
-		check(t, s.Set(t.Context(), "1001", 1<<53))
+		testkit.Check(t, s.Set(t.Context(), "1001", 1<<53))
 		for _, step := range []struct{ delta, left int64 }{{1, 1<<53 + 1}, {-1 << 53, 1}, {-3, -2}} {
 			if left := testkit.Must[int64](t)(s.Add(t.Context(), "1001", step.delta)); left != step.left {
 				t.Fatalf("add %d: left %d, want %d", step.delta, left, step.left)
@@ -88,7 +88,7 @@ func TestStockgate_AddToUnknownSKUCreatesNothing(t *testing.T) {
 
 func TestStockgate_ConcurrentAddsLoseNothing(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *Redis) {
-		check(t, s.Set(t.Context(), "1001", 0))
+		testkit.Check(t, s.Set(t.Context(), "1001", 0))
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -109,7 +109,7 @@ func TestStockgate_ConcurrentAddsLoseNothing(t *testing.T) {
 func TestStockgate_ListIsSortedAndBounded(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *Redis) {
 		for _, sku := range []string{"b", "a*", "c:d"} {
-			check(t, s.Set(t.Context(), sku, int64(len(sku))))
+			testkit.Check(t, s.Set(t.Context(), sku, int64(len(sku))))
 		}
 		var got []string
 		for _, row := range testkit.Must[[]Stock](t)(s.List(t.Context(), 10)) {

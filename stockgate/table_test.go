@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice/internal/octets"
+	"sluice/internal/testkit"
 	"sluice/proxy/reject"
 	"sluice/stockgate/layout"
 )
@@ -19,7 +20,7 @@ func TestTable_InventedSKUsNeitherGrowMemoryNorEvictRealOnes(t *testing.T) {
 	g := stepped(t, o, m)
 	for i := range 100 {
 		sku := name(i)
-		check(t, m.Set(t.Context(), string(sku), 5))
+		testkit.Check(t, m.Set(t.Context(), string(sku), 5))
 		e := addEntry(g.table, now, sku)
 		g.poller.publishReading(now, e, reading(5))
 	}

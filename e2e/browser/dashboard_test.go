@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 var (
@@ -31,19 +32,20 @@ func TestDemo_IsSteeredOnItsDashboard(t *testing.T) {
 	var demo *process
 	play(t, "demo.mjs", func() any {
 		demo = run(t, args...)
-		for end := time.Now().Add(30 * time.Second); watch.FindString(demo.said()) == ""; time.Sleep(20 * time.Millisecond) { // polls
-			if time.Now().After(end) || demo.gone() {
-				t.Fatalf("the demo prints no link:\n%s", demo.said())
-			}
+		testkit.Eventually(t, "the demo prints a link", func() bool {
+			return demo.gone() || watch.FindString(demo.said.String()) != ""
+		})
+		if demo.gone() {
+			t.Fatal("the demo has ended")
 		}
-		return map[string]any{"link": watch.FindStringSubmatch(demo.said())[1]}
+		return map[string]any{"link": watch.FindStringSubmatch(demo.said.String())[1]}
 	})
 	if demo == nil {
 		return
 	}
 	_ = demo.command.Process.Signal(syscall.SIGINT) // Ctrl-C
 	demo.stop(t)
-	n := books.FindStringSubmatch(demo.said())
+	n := books.FindStringSubmatch(demo.said.String())
 	if n == nil || sum(n[2:]) != sum(n[1:2]) || demo.command.ProcessState.ExitCode() != 0 {
 		t.Errorf("at its end it says %q, exit code %d", n, demo.command.ProcessState.ExitCode())
 	}

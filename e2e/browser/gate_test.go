@@ -74,7 +74,7 @@ func open(t *testing.T, settings ...string) *gate {
 	g := &gate{process: run(t, "run", "--config", file), file: file}
 	for end := time.Now().Add(30 * time.Second); !g.ready(); time.Sleep(20 * time.Millisecond) { // polls
 		if time.Now().After(end) || g.gone() {
-			t.Fatalf("the gateway does not start:\n%s", g.said())
+			t.Fatalf("the gateway does not start:\n%s", g.said.String())
 		}
 	}
 	return g
@@ -82,7 +82,7 @@ func open(t *testing.T, settings ...string) *gate {
 
 // ready reads the addresses out of the log, and asks whether the gate serves.
 func (g *gate) ready() bool {
-	for text := range strings.Lines(g.said()) {
+	for text := range strings.Lines(g.said.String()) {
 		var line struct{ Msg, Key, Address string }
 		if json.Unmarshal([]byte(text), &line) != nil {
 			continue

@@ -1,28 +1,26 @@
 package browser
 
 import (
-	"bytes"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
 
 // process is a sluice that runs until the test ends.
 type process struct {
 	command *exec.Cmd
 	ended   chan struct{}
-
-	mu   sync.Mutex
-	text bytes.Buffer // all that it says
+	said    testkit.Log // all that it says
 }
 
 func run(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{command: exec.Command(binary(t), args...), ended: make(chan struct{})}
-	p.command.Stdout, p.command.Stderr = p, p
+	p.command.Stdout, p.command.Stderr = &p.said, &p.said
 	if err := p.command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -32,24 +30,12 @@ func run(t *testing.T, args ...string) *process {
 	}()
 	t.Cleanup(func() {
 		p.stop(t)
-		if text := p.said(); strings.Contains(text, "DATA RACE") || strings.Contains(text, "panic") || t.Failed() {
+		text := p.said.String()
+		if strings.Contains(text, "DATA RACE") || strings.Contains(text, "panic") || t.Failed() {
 			t.Errorf("sluice %s:\n%s", strings.Join(args, " "), text)
 		}
 	})
 	return p
-}
-
-// Write implements io.Writer.
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(b)
-}
-
-func (p *process) said() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.String()
 }
 
 func (p *process) gone() bool {

@@ -213,7 +213,7 @@ func TestHomes_FilesThatDifferBookOnce(t *testing.T) {
 	h.ledger.set(sku, 100)
 	h.ledger.buy(sku, 0, 10)
 	h.run(sku, "one")
-	log := new(lockedText)
+	log := new(testkit.Log)
 	other := settle.Home{Name: "two", All: []string{"one", "two"}, Of: func(string) string { return "two" }}
 	s := must(settle.New(h.stream, h.stores["two"], settle.Options{Batch: 7, Ledger: h.ledger, Home: other,
 		Log: slog.New(slog.NewTextHandler(log, nil))}))(t)
@@ -266,24 +266,6 @@ func TestMove_LateBatchOfTheOldHome(t *testing.T) {
 	if c, _, _ := h.stores["one"].Cursor(t.Context(), sku); c.State != settle.Moved || c.Position != before.Position {
 		t.Errorf("the old home is at %+v", c)
 	}
-}
-
-// lockedText is a log that is read while it is written.
-type lockedText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // Settlers that run do the rest of a move that was broken off after its first step.

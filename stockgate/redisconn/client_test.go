@@ -50,12 +50,6 @@ func ping(t *testing.T, l *Client) error {
 
 func always(err error) error { return err }
 
-// eventually waits until what becomes true: for real servers, which no fake clock moves.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	testkit.Eventually(t, what, is)
-}
-
 func TestClient_OpenBreakerSendsNothing(t *testing.T) {
 	server := redistest.Start(t)
 	l := open(t, server, time.Hour)
@@ -96,13 +90,13 @@ func TestClient_TryAfterAPauseReallyConnects(t *testing.T) {
 	server := redistest.Start(t)
 	l := open(t, server, 100*time.Millisecond)
 	server.Kill()
-	eventually(t, "open", func() bool { return errors.Is(ping(t, l), ErrBreakerOpen) })
+	testkit.Eventually(t, "open", func() bool { return errors.Is(ping(t, l), ErrBreakerOpen) })
 	for range 20 {
 		_ = only(l).session.Load().client.Ping(t.Context()).Err()
 	}
 	server.Restart()
-	eventually(t, "half open", func() bool { return only(l).breaker.State() == gobreaker.StateHalfOpen })
-	eventually(t, "back", func() bool {
+	testkit.Eventually(t, "half open", func() bool { return only(l).breaker.State() == gobreaker.StateHalfOpen })
+	testkit.Eventually(t, "back", func() bool {
 		err := ping(t, l)
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			t.Fatalf("a try failed while Redis was there: %v", err)
@@ -138,7 +132,7 @@ func TestClient_CommandWithoutAnswerIsSentOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("a hanging server answered")
 	}
-	eventually(t, "the command runs", func() bool { return server.Calls("incr") == 1 })
+	testkit.Eventually(t, "the command runs", func() bool { return server.Calls("incr") == 1 })
 	if n := server.Client.Get(t.Context(), "n").Val(); n != "1" {
 		t.Fatalf("it ran %s times", n)
 	}
@@ -190,7 +184,7 @@ func TestClient_QuestionKnowsTheServerThatItReaches(t *testing.T) {
 	if err := server.Client.Do(t.Context(), "client", "kill", "type", "normal", "skipme", "yes").Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the other server", func() bool { return asked() == later })
+	testkit.Eventually(t, "the other server", func() bool { return asked() == later })
 	if n := server.Client.Get(t.Context(), "n").Val(); n != strconv.Itoa(sent) {
 		t.Fatalf("%s questions arrived of %d", n, sent)
 	}

@@ -113,7 +113,7 @@ func TestCluster_QuestionFollowsItsSlotWithoutRunningTwice(t *testing.T) {
 	if n := to.Client.Get(t.Context(), key).Val(); n != strconv.Itoa(asked) {
 		t.Fatalf("%d questions ran %s times", asked, n)
 	}
-	eventually(t, "it is told that the slot has moved", func() bool { // a review follows the first redirection
+	testkit.Eventually(t, "it is told that the slot has moved", func() bool { // a review follows the first redirection
 		if _, err = count(t.Context(), l, key); err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func TestCluster_DeadMasterIsLeftAloneAndTheOthersAreNot(t *testing.T) {
 		}
 	}
 	nodes.Masters[1].Kill()
-	eventually(t, "left alone", func() bool {
+	testkit.Eventually(t, "left alone", func() bool {
 		_, err := count(t.Context(), l, dead[0])
 		return errors.Is(err, ErrBreakerOpen)
 	})
@@ -205,7 +205,7 @@ func TestCluster_DeadMasterIsLeftAloneAndTheOthersAreNot(t *testing.T) {
 		testkit.Nightly(t, "an election by the clock of a cluster")
 		nodes.Successor(0)
 		for _, key := range dead {
-			eventually(t, "the successor takes questions", func() bool {
+			testkit.Eventually(t, "the successor takes questions", func() bool {
 				_, err := count(t.Context(), l, key)
 				return err == nil
 			})
@@ -286,7 +286,7 @@ func TestCluster_CommandWithoutAnswerIsSentOnceInAClusterToo(t *testing.T) {
 	if err == nil {
 		t.Fatal("a hanging server answered")
 	}
-	eventually(t, "the command runs", func() bool { return owner.Calls("incr") == 2 })
+	testkit.Eventually(t, "the command runs", func() bool { return owner.Calls("incr") == 2 })
 	if n := owner.Client.Get(t.Context(), key).Val(); n != "2" {
 		t.Fatalf("it ran %s times", n)
 	}

@@ -45,7 +45,7 @@ func TestFailovers_SessionsOfManyFailOversLeaveNothingBehind(t *testing.T) {
 		before := asked.Load()
 		which.Add(1)
 		n.replace(n.session.Load())
-		eventually(t, "the next one is asked", func() bool { return asked.Load() > before })
+		testkit.Eventually(t, "the next one is asked", func() bool { return asked.Load() > before })
 		most = max(most, runtime.NumGoroutine())
 	}
 	close(stop)
@@ -53,7 +53,7 @@ func TestFailovers_SessionsOfManyFailOversLeaveNothingBehind(t *testing.T) {
 	if most > 100 {
 		t.Errorf("there were %d goroutines at a time", most)
 	}
-	eventually(t, "few connections", func() bool {
+	testkit.Eventually(t, "few connections", func() bool {
 		return servers[0].Number("clients", "connected_clients:")+servers[1].Number("clients",
 			"connected_clients:") <= int64(2*o.PoolSize+4)
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // findsOut needs sentinels, which TestSentinel_WithoutAFailOver has.
@@ -68,7 +69,7 @@ func TestRedisconn_RedisThatIsAwayIsFoundOutLater(t *testing.T) {
 		t.Fatal("nobody was asked")
 	}
 	server.Restart()
-	eventually(t, "found", func() bool {
+	testkit.Eventually(t, "found", func() bool {
 		got, err := l.Topology(t.Context())
 		return err == nil && got == Single
 	})
@@ -110,7 +111,7 @@ func TestRedisconn_RedisThatDoesNotLetTheUserInIsFoundOutLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "it is let in", func() bool { return ping(t, l) == nil })
+	testkit.Eventually(t, "it is let in", func() bool { return ping(t, l) == nil })
 	if topology, err := l.Topology(t.Context()); err != nil || topology != Cluster {
 		t.Errorf("a cluster was taken for %q, %v", topology, err)
 	}

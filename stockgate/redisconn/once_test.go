@@ -216,7 +216,7 @@ func TestScript_RunsOnceBehindAProxyThatDropsReplies(t *testing.T) {
 	server := redistest.Start(t)
 	l, p := behindProxies(t, Single, []string{server.Addr}, "")
 	all := rush(t, l, []string{"runs"}, 2000, func() {
-		eventually(t, "replies were dropped", func() bool { return p.dropped.Load() > 10 })
+		testkit.Eventually(t, "replies were dropped", func() bool { return p.dropped.Load() > 10 })
 		if err := server.Client.Do(t.Context(), "client", "kill", "type", "normal", "skipme", "yes").Err(); err != nil {
 			t.Error(err)
 		}
@@ -231,18 +231,18 @@ func TestScript_RunsOnceWhileSentinelsFailOver(t *testing.T) {
 	l, p := behindProxies(t, Sentinel, w.Addrs(), w.Name)
 	var last *redistest.Server
 	all := rush(t, l, []string{"runs"}, 2000, func() {
-		eventually(t, "replies were dropped", func() bool { return p.dropped.Load() > 10 })
+		testkit.Eventually(t, "replies were dropped", func() bool { return p.dropped.Load() > 10 })
 		old := w.Master()
-		eventually(t, "the sentinel has a good replica", func() bool {
+		testkit.Eventually(t, "the sentinel has a good replica", func() bool {
 			return w.Sentinels[0].Client.Do(t.Context(), "sentinel", "failover", w.Name).Err() == nil
 		})
 		last = w.Successor(old) // demoted, and alive
 		before := last.Calls("eval")
-		eventually(t, "the successor runs scripts", func() bool { return last.Calls("eval") > before+100 })
+		testkit.Eventually(t, "the successor runs scripts", func() bool { return last.Calls("eval") > before+100 })
 		last.Kill()
 		last = w.Successor(last)
 		before = last.Calls("eval")
-		eventually(t, "its successor runs scripts", func() bool { return last.Calls("eval") > before+100 })
+		testkit.Eventually(t, "its successor runs scripts", func() bool { return last.Calls("eval") > before+100 })
 	})
 	judge(t, all, true, func(o order) string { return last.Client.HGet(context.Background(), o.key, o.id).Val() })
 }
@@ -268,7 +268,7 @@ func TestScript_RunsOnceWhileSlotsOfAClusterMove(t *testing.T) {
 		}
 	}
 	all := rush(t, l, keys, 2000, func() {
-		eventually(t, "replies were dropped", func() bool { return p.dropped.Load() > 10 })
+		testkit.Eventually(t, "replies were dropped", func() bool { return p.dropped.Load() > 10 })
 		for _, key := range keys[:8] {
 			slot := redistest.Slot(Tag(key))
 			from := nodes.Owner(slot)
@@ -287,7 +287,7 @@ func TestScript_RunsOnceWhileSlotsOfAClusterMove(t *testing.T) {
 		nodes.Masters[1].Kill()
 		next := nodes.Successor(0)
 		before := next.Calls("eval")
-		eventually(t, "the successor runs scripts", func() bool { return next.Calls("eval") > before+100 })
+		testkit.Eventually(t, "the successor runs scripts", func() bool { return next.Calls("eval") > before+100 })
 	})
 	for _, word := range []string{"MOVED", "ASK"} {
 		n := said(word)

@@ -36,12 +36,14 @@ func TestSentinel_QuestionsGoToTheMasterThatSentinelsName(t *testing.T) {
 	if err := conn.Incr(t.Context(), "other").Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "both replicas have it", func() bool { return conn.Wait(t.Context(), 2, time.Second).Val() == 2 })
+	testkit.Eventually(t, "both replicas have it", func() bool {
+		return conn.Wait(t.Context(), 2, time.Second).Val() == 2
+	})
 	w.Sentinels[0].Kill() // two are enough
 	old.Kill()
 	next := w.Successor(old)
 	after := before
-	eventually(t, "the successor is asked", func() bool {
+	testkit.Eventually(t, "the successor is asked", func() bool {
 		after, err = count(t.Context(), l, "n")
 		return err == nil
 	})
@@ -62,11 +64,11 @@ func TestSentinel_DemotedMasterIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := w.Master()
-	eventually(t, "the sentinel has a good replica", func() bool {
+	testkit.Eventually(t, "the sentinel has a good replica", func() bool {
 		return w.Sentinels[0].Client.Do(t.Context(), "sentinel", "failover", w.Name).Err() == nil
 	})
 	next := w.Elected(old)
-	eventually(t, "the successor is asked", func() bool {
+	testkit.Eventually(t, "the successor is asked", func() bool {
 		_, err := count(t.Context(), l, "n")
 		return err == nil && next.Calls("incr") > 0
 	})
@@ -85,7 +87,7 @@ func TestSentinel_MasterThatIsReplacedButAnswersIsLeft(t *testing.T) {
 	old.Pause() // so that the sentinels replace it
 	next := w.Successor(old)
 	place := (*l.topology.Load()).(*watched)
-	eventually(t, "the session of the old master ends", func() bool {
+	testkit.Eventually(t, "the session of the old master ends", func() bool {
 		_, err := count(t.Context(), l, "n")
 		at := place.session.Load().address.Load()
 		return err == nil && at != nil && *at == next.Addr

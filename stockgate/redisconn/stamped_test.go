@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // Whom Redis does not let in has no answers, and no command of a pipeline must seem to have one.
@@ -33,7 +34,7 @@ func TestStamped_PipelineWithoutAnAdmittedCallHasNoAnswers(t *testing.T) {
 	}
 	rule("acl", "setuser", "app", "resetpass", ">another")
 	rule("client", "kill", "user", "app")
-	eventually(t, "the end of the old connections is noticed", func() bool {
+	testkit.Eventually(t, "the end of the old connections is noticed", func() bool {
 		err := ping(t, l)
 		if err == nil {
 			t.Fatal("a Redis that rejects the login has answered")

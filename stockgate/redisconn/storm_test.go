@@ -15,6 +15,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 // doorman counts the connections to a server, and lets nothing through while it hangs.
@@ -50,7 +51,7 @@ func TestStorm_ServerThatHangsGetsOneConnectionATryAndAllWhenItAnswers(t *testin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	eventually(t, "the first pool is open", func() bool { return d.came.Load() == connections-1 })
+	testkit.Eventually(t, "the first pool is open", func() bool { return d.came.Load() == connections-1 })
 	for tried := 0; tried <= tries; {
 		if err := ping(t, l); err == nil {
 			t.Fatal("a server that hangs has answered")
@@ -64,8 +65,8 @@ func TestStorm_ServerThatHangsGetsOneConnectionATryAndAllWhenItAnswers(t *testin
 		t.Errorf("%d tries opened %d connections", tries, before)
 	}
 	d.hangs.Store(false)
-	eventually(t, "it answers", func() bool { return ping(t, l) == nil })
-	eventually(t, "the pool is open again", func() bool { return d.came.Load() >= before+connections-1 })
+	testkit.Eventually(t, "it answers", func() bool { return ping(t, l) == nil })
+	testkit.Eventually(t, "the pool is open again", func() bool { return d.came.Load() >= before+connections-1 })
 }
 
 func TestStorm_EachServerIsTaughtOnceOverHoweverManyConnections(t *testing.T) {
@@ -120,7 +121,7 @@ func TestStorm_EachServerIsTaughtOnceOverHoweverManyConnections(t *testing.T) {
 			if err := server.Client.Do(t.Context(), "client", "kill", "type", "normal", "skipme", "yes").Err(); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the other server is asked", func() bool { return ping(t, l) == nil })
+			testkit.Eventually(t, "the other server is asked", func() bool { return ping(t, l) == nil })
 			use()
 			if n := taught.Load(); n != 2 {
 				t.Errorf("two servers were taught %d times", n)

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 )
 
 func TestUnsent_OnlyWhatWasCertainlyNotSentIsUnsent(t *testing.T) {
@@ -25,11 +26,11 @@ func TestUnsent_OnlyWhatWasCertainlyNotSentIsUnsent(t *testing.T) {
 	server.Client.ConfigSet(t.Context(), "busy-reply-threshold", "1")
 	ended := make(chan error)
 	go func() { ended <- server.Client.Eval(context.Background(), "while true do end", nil).Err() }()
-	eventually(t, "busy", func() bool {
+	testkit.Eventually(t, "busy", func() bool {
 		err := ping(t, l)
 		return redis.HasErrorPrefix(err, "BUSY") && Unsent(err)
 	})
-	eventually(t, "free", func() bool {
+	testkit.Eventually(t, "free", func() bool {
 		server.Client.ScriptKill(t.Context())
 		return ping(t, l) == nil
 	})
@@ -40,9 +41,12 @@ func TestUnsent_OnlyWhatWasCertainlyNotSentIsUnsent(t *testing.T) {
 	}
 	server.Resume()
 	server.Kill()
-	eventually(t, "refused", func() bool {
+	testkit.Eventually(t, "refused", func() bool {
 		err := ping(t, l)
 		return Unsent(err) && !errors.Is(err, ErrBreakerOpen)
 	})
-	eventually(t, "left alone", func() bool { err := ping(t, l); return errors.Is(err, ErrBreakerOpen) && Unsent(err) })
+	testkit.Eventually(t, "left alone", func() bool {
+		err := ping(t, l)
+		return errors.Is(err, ErrBreakerOpen) && Unsent(err)
+	})
 }
