@@ -1,97 +1,19 @@
 package proxy
 
 import (
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"sluice/internal/testkit"
-	"sluice/limiter"
 	"sluice/proxy/reject"
 )
-
-// askingFrom returns what has p handle one request from an address, and tells the status of its response. It allocates
-// nothing: the address is written over that of the request before.
-func askingFrom(t *testing.T, p *Proxy) func(from netip.Addr) (status int) {
-	full := strings.TrimSuffix(strings.Repeat("0000:", 8), ":")
-	x := requested(t, p, "GET /search/ HTTP/1.1\r\nHost: shop\r\nX-Forwarded-For: "+full+"\r\n\r\n")
-	written := x.Request().Peek("X-Forwarded-For")
-	return func(from netip.Addr) int {
-		sixteen := from.As16()
-		for group := range 8 {
-			hex.Encode(written[5*group:], sixteen[2*group:2*group+2])
-		}
-		p.serve(x.Ctx(), x)
-		status := x.Ctx().Response.StatusCode()
-		x.Ctx().Response.Reset()
-		return status
-	}
-}
-
-// Each of many addresses comes once. Nothing is allocated beside the table that max_keys fixes; a client that keeps to
-// the rate is not affected, and one that exceeds it gains nothing.
-func TestKeyedRate_FloodOfAddressesAffectsNoOtherClient(t *testing.T) {
-	const addresses, over, perSecond, burst, maxKeys = 50_000, 10 * time.Second, 20, 40, 50_000
-	o := options(upstreamFunc(answerAtOnce))
-	now := int64(0)
-	o.Now = func() int64 { return now }
-	o.Trusted = prefixes(clientAddress + "/32") // the peer of requested
-	o.Rates = []Rate{{
-		Name: "per-ip", Key: "$remote_addr", IPv4Prefix: 32, IPv6Prefix: 64, Burst: burst, PerSecond: perSecond,
-		Limiter: limiter.NewRateLimiter(limiter.RateSpec{PerSecond: perSecond, Burst: burst, MaxKeys: maxKeys}),
-	}}
-	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	askFrom, random := askingFrom(t, p), rand.New(rand.NewPCG(1, 2))
-	honest, greedy := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8:0:1::1")
-	var sent, admitted struct{ honest, greedy int }
-	allocations := testing.AllocsPerRun(1, func() { // two runs, one after the other
-		start := now
-		for i := range addresses {
-			now = start + int64(over)*int64(i)/addresses
-			var sixteen [16]byte
-			binary.NativeEndian.PutUint64(sixteen[:], random.Uint64())
-			sixteen[0] = 0x20
-			askFrom(netip.AddrFrom16(sixteen))
-			for ; sent.honest < int(now/int64(time.Second/10)); sent.honest++ { // half of the rate
-				admitted.honest += oneIf(askFrom(honest) == 200)
-			}
-			for ; sent.greedy < int(now/int64(time.Second/200)); sent.greedy++ { // ten times the rate
-				admitted.greedy += oneIf(askFrom(greedy) == 200)
-			}
-		}
-		now = start + int64(over)
-	})
-	if allocations > addresses/100 && !raceEnabled { // a collection empties pools
-		t.Errorf("%v allocations for %d addresses", allocations, addresses)
-	}
-	if n, of := admitted.honest, sent.honest; of < 100 || n*100 < of*99 {
-		t.Errorf("of %d requests of a client that keeps to the rate %d were admitted", of, n)
-	}
-	most := perSecond*int(2*over/time.Second) + burst
-	if n := admitted.greedy; n > most || n < most*98/100 {
-		t.Errorf("of %d requests of a client that exceeds the rate %d were admitted; it has %d", sent.greedy, n, most)
-	}
-}
-
-func oneIf(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
-}
 
 const floodBatch = 100
 
