@@ -1,12 +1,8 @@
 package e2e
 
 import (
-	"io"
-	"net/http"
 	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -44,61 +40,6 @@ func (g *running) rewrite(text string, good bool) {
 		return false
 	})
 	g.wantMetric(want, "sluice_config_last_reload_successful")
-}
-
-// A reload loses nothing: no connection, no counter; and a bad file changes nothing.
-func TestReload_UnderLoadLosesNothing(t *testing.T) {
-	t.Parallel()
-	shop := open(t, nil)
-	g := gate(t, shop.setting(), `stock.source = "off"`, unlimited, "limits.concurrency.max_in_flight = 100",
-		"[[route]]\nname = \"all\"\nmatch = \"/\"\ngate = \"limit\"")
-	text, err := os.ReadFile(g.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := make(chan struct{})
-	var crowd sync.WaitGroup
-	var answered, connections atomic.Int64
-	for range 8 {
-		crowd.Go(func() {
-			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}, Timeout: long}
-			defer client.CloseIdleConnections()
-			connections.Add(1)
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				resp, err := client.Post("http://"+g.front+"/", "text/plain", strings.NewReader("hello"))
-				if err != nil {
-					t.Errorf("a shopper noticed: %v", err)
-					return
-				}
-				if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 200 {
-					t.Errorf("a shopper noticed: %d, %v", resp.StatusCode, err)
-				}
-				resp.Body.Close()
-				answered.Add(1)
-			}
-		})
-	}
-	served := 0.0
-	for i := range 20 {
-		good := strings.Replace(string(text), "max_in_flight = 100", "max_in_flight = "+[]string{"100", "200"}[i%2], 1)
-		g.rewrite(good, true)
-		g.rewrite(strings.Replace(good, "max_in_flight", "max_in_fligth", 1), false)
-		now := g.metric("sluice_http_requests_total", `route="all"`)
-		if now < served {
-			t.Errorf("the counter fell from %v to %v", served, now)
-		}
-		served = now
-	}
-	close(stop)
-	crowd.Wait()
-	t.Logf("%d requests on %d connections answered during 40 reloads", answered.Load(), connections.Load())
-	g.logs(t, `limits.concurrency.max_in_fligth: unknown key; did you mean \"max_in_flight\"?`,
-		"limits.concurrency.max_in_flight")
 }
 
 // What a reload changes is obeyed by the next request, on a connection that was open before; what needs a restart is
