@@ -239,31 +239,6 @@ func TestReload_OtherStockIsTold(t *testing.T) {
 	}
 }
 
-// A file with keys that need a restart changes nothing, and names each of them with its line.
-func TestReload_KeysThatNeedARestartRejectTheFile(t *testing.T) {
-	t.Parallel()
-	g, file := steer(t)
-	*file = strings.Replace(steered, "max = 100", "max = 200", 1) +
-		"metrics_max_skus = 7\n[stock.reserve]\nstream_keep_unread = true\n"
-	_, err := g.controller.Reload(t.Context(), false)
-	var bad *admin.BadFile
-	if !errors.As(err, &bad) || len(bad.Problems) != 2 {
-		t.Fatalf("%+v", err)
-	}
-	for i, key := range []string{"ops.metrics_max_skus", "stock.reserve.stream_keep_unread"} {
-		if p := bad.Problems[i]; p.Key != key || p.Line == 0 || !strings.Contains(p.Message, "changes only with a restart") {
-			t.Errorf("%+v, want %s", p, key)
-		}
-	}
-	if s := g.Status(); s.Reload.OK || !s.Degraded || g.running.Load().Limits.Window.Max != 100 {
-		t.Errorf("%+v", s)
-	}
-	*file = steered
-	if _, err := g.controller.Reload(t.Context(), false); err != nil || g.Status().Degraded {
-		t.Error(err)
-	}
-}
-
 // Listeners for proxies that ask are opened at the start: a file that adds, changes or drops one is rejected.
 func TestReload_DecideNeedsARestart(t *testing.T) {
 	read := func(text string) *config.Config {

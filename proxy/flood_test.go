@@ -50,19 +50,6 @@ func floodOfOrders(t *testing.T, addr string, clients, batches int) {
 	all.Wait()
 }
 
-// Requests that are rejected, however much they differ, are each answered and counted, and none reaches the upstream.
-func TestHandle_FloodOfRejectedRequestsIsAnswered(t *testing.T) {
-	const clients, batches = 4, 5
-	to := &recorder{}
-	o := options(to)
-	o.Stock = decidingStock{o.Stock.(*stockMap), reject.SoldOut}
-	addr, p := gateway(t, o)
-	floodOfOrders(t, addr, clients, batches)
-	if n := rejections(p)["sold_out"]; n != clients*batches*floodBatch || len(to.all()) > 0 {
-		t.Errorf("%d rejections are counted, want %d; the upstream saw %q", n, clients*batches*floodBatch, to.all())
-	}
-}
-
 func TestHandle_FloodOfRejectedRequestsLeavesNothingBehind(t *testing.T) {
 	testkit.Nightly(t, "it measures memory and goroutines")
 	o := options(&recorder{})

@@ -180,18 +180,6 @@ func handleOneWith(t *testing.T, p *Proxy, raw string) (resp *http.Response, bod
 	return resp, string(all)
 }
 
-func TestHandle_MalformedRequestIsRejectedAndCounted(t *testing.T) {
-	to := &recorder{}
-	addr, p := gateway(t, options(to))
-	resp, body := talk(t, addr, "POST /api HTTP/1.1\nHost: x\r\n\r\n")
-	if resp.StatusCode != 400 || reasonOrStatus(resp) != "malformed" || !resp.Close || len(to.all()) > 0 {
-		t.Errorf("%d %s %q, the upstream saw %q", resp.StatusCode, reasonOrStatus(resp), body, to.all())
-	}
-	if n := rejections(p); n["malformed"] != 1 || len(n) != 1 {
-		t.Errorf("counted %v, want 1 malformed", n)
-	}
-}
-
 // rejections are the counted rejections of all routes, by reason.
 func rejections(p *Proxy) map[string]uint64 {
 	n := map[string]uint64{}

@@ -15,28 +15,6 @@ import (
 	"sluice/upstream"
 )
 
-func TestObserveMode_CountsRejectionsAndForwards(t *testing.T) {
-	to := &recorder{}
-	o := options(to)
-	o.Observe = true
-	closedFor(reject.SoldOut)(&o)
-	addr, p := gateway(t, o)
-	for _, raw := range []string{order, orderWith("uid=7", ""), orderWith("/order", "/order/")} {
-		if resp, body := talk(t, addr, raw); resp.StatusCode != 200 {
-			t.Errorf("%q: %d %q", raw, resp.StatusCode, body)
-		}
-	}
-	if len(to.all()) != 3 || len(rejections(p)) != 0 {
-		t.Errorf("the upstream saw %d, rejected %v", len(to.all()), rejections(p))
-	}
-	shown := testkit.Series(t, p.Counters())
-	for _, reason := range []string{"sold_out", "unidentified", "ambiguous"} {
-		if n := shown["sluice_observed_rejections_total "+reason+" order"]; n != 1 {
-			t.Errorf("%s is observed %v times, want once", reason, n)
-		}
-	}
-}
-
 // In observe mode the first objection is the one that counts: what was acquired before it is released before the
 // request is forwarded, and no later check is asked.
 func TestAdmit_ObserveModeStopsAtTheFirstObjectionAndReleases(t *testing.T) {

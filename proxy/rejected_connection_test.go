@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"crypto/tls"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -43,36 +42,6 @@ func (s *connSlots) free() int {
 }
 
 const pageRequest = "GET /page HTTP/1.1\r\nHost: shop\r\n\r\n"
-
-func TestConnectionLimit_RejectionIsAWholeResponse(t *testing.T) {
-	slots := &connSlots{left: 1}
-	p, err := New(options(&recorder{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := serve(t, p, ServerOptions{Connections: slots})
-	first, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer first.Close()
-	fmt.Fprint(first, pageRequest)
-	if _, err := first.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-	for range 5 {
-		resp, body := talk(t, addr, pageRequest)
-		reason := resp.Header.Get("X-Sluice-Reason")
-		if resp.StatusCode != 429 || reason != "ip_conns" || !resp.Close || !strings.Contains(body, "ip_conns") {
-			t.Errorf("%d %v %q", resp.StatusCode, resp.Header, body)
-		}
-	}
-	first.Close()
-	testkit.Eventually(t, "the closed connection no longer counts", func() bool { return slots.free() == 1 })
-	if resp, _ := talk(t, addr, pageRequest); resp.StatusCode != 200 {
-		t.Errorf("a connection within the limit: %d", resp.StatusCode)
-	}
-}
 
 // A rejected connection is logged like a rejected request and counted once, by the server.
 func TestConnectionLimit_RejectionIsRecordedOnce(t *testing.T) {

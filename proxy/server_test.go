@@ -51,40 +51,6 @@ func TestServer_BodyIsAskedForOnlyAfterTheCheapChecks(t *testing.T) {
 	}
 }
 
-// openWhenSent opens a connection when its client has sent what it sends: it need not hurry.
-type openWhenSent struct {
-	unlimited
-	sent chan struct{}
-}
-
-func (o openWhenSent) Open(netip.Addr, bool) reject.Reason {
-	<-o.sent
-	return reject.Admitted
-}
-
-func TestServer_SlowHeadAndSlowBodyAreToldTooSlow(t *testing.T) {
-	const slowOrder = "POST /api/seckill/1001/order HTTP/1.1\r\nHost: s\r\nCookie: uid=7\r\nContent-Length: 2\r\n\r\nh"
-	for _, part := range []string{"GET / HT", slowOrder, strings.Replace(slowOrder, "/api", "/page", 1)} {
-		to := &recorder{}
-		p, err := New(options(to))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sent := make(chan struct{}, 1)
-		addr := serve(t, p, ServerOptions{IdleTimeout: time.Minute, ReadHeaderTimeout: time.Second,
-			ReadTimeout: 100 * time.Millisecond, Connections: openWhenSent{sent: sent}})
-		c := connect(t, addr)
-		c.send(part)
-		sent <- struct{}{}
-		if resp, body := c.receive("POST"); resp.StatusCode != 408 || !resp.Close {
-			t.Errorf("%q: %d %q", part, resp.StatusCode, body)
-		}
-		if all := to.all(); len(all) != 0 {
-			t.Errorf("%q: the upstream saw %q", part, all)
-		}
-	}
-}
-
 // ask sends one request on a connection that stays, and reads the answer.
 func ask(t *testing.T, c net.Conn, in *bufio.Reader, raw string) (status int, body string) {
 	t.Helper()

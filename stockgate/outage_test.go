@@ -73,17 +73,6 @@ func TestOutage_KilledRedisIsDecidedByOnErrorAndBackByItself(t *testing.T) {
 	}
 }
 
-func TestOutage_HangingRedisHoldsNoRequest(t *testing.T) {
-	server := redistest.Start(t)
-	g, _, o := outage(t, server, false)
-	testkit.Check(t, server.Client.Set(t.Context(), "seckill:{1001}:stock", 1, 0).Err())
-	testkit.Eventually(t, "on sale", enters(g, o, "1001", reject.Admitted))
-	server.Pause()
-	testkit.Eventually(t, "on_error decides", enters(g, o, "1001", reject.StockError))
-	server.Resume()
-	testkit.Eventually(t, "on sale again", enters(g, o, "1001", reject.Admitted))
-}
-
 func TestOutage_IdleGateNoticesThatRedisWentAway(t *testing.T) {
 	server := redistest.Start(t)
 	g, _, o := outage(t, server, false)

@@ -16,28 +16,6 @@ import (
 	"sluice/internal/testkit"
 )
 
-// The last known addresses stand also where the resolver does not fail but hang: a dial that had spent its time in
-// waiting for it would be a connect error, and three of them put a healthy target out.
-func TestResolver_HangingNameServerLeavesTimeForKnownAddresses(t *testing.T) {
-	l, _ := silentServer(t)
-	asked := stalled(t)
-	d := named(t, l, 2*time.Second)
-	d.resolver.known = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
-	heard := make(chan error)
-	const dials = 5
-	for range dials {
-		go func() { heard <- d.dialed(t.Context()) }()
-	}
-	for range dials {
-		if err := <-heard; err != nil {
-			t.Error(err)
-		}
-	}
-	if asked.Load() == 0 {
-		t.Error("the resolver was not asked: this has tried nothing")
-	}
-}
-
 // A dial does not wait for a look-up where the known addresses are at most addressesStale past their time.
 func TestResolver_HangingNameServerIsNotWaitedForWhereAddressesAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -140,18 +140,6 @@ func bought(t *testing.T, d *Reserver) {
 	})
 }
 
-func TestNotifications_ReleasedUnitIsBuyableAtTheOtherInstance(t *testing.T) {
-	s := redistest.Start(t)
-	here, there := across(t, s, time.Hour)
-	// time opens nothing
-	testkit.Eventually(t, "two listen", func() bool { return subscribers(s) == 2 })
-	here.Settle(testSKU, "won", Confirm)
-	testkit.Eventually(t, "it is confirmed", func() bool { return stockIn(t, here.store).Held == 0 })
-	wants(t, "before", there.buy("loser", ""), SoldOut)
-	here.Settle(testSKU, "won", Refund)
-	bought(t, there)
-}
-
 func TestNews_ThatWereMissedAreLookedAfterWhenTheSubscriptionIsBack(t *testing.T) {
 	s := redistest.Start(t)
 	here, there := across(t, s, time.Hour)

@@ -268,26 +268,3 @@ func TestCluster_ManyKeysAreOneRoundTripToEachServer(t *testing.T) {
 		}
 	}
 }
-
-func TestCluster_CommandWithoutAnswerIsSentOnceInAClusterToo(t *testing.T) {
-	t.Parallel()
-	nodes := redistest.Cluster(t, 2, 0, 1)
-	l := overCluster(t, nodes.Addrs(), func(o *Options) { o.PoolSize = 1 })
-	const key = "n"
-	if _, err := count(t.Context(), l, key); err != nil {
-		t.Fatal(err)
-	}
-	owner := nodes.Masters[redistest.Slot(Tag(key))*2/redistest.SlotCount]
-	owner.Pause()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // also on a busy machine it is sent within that
-	defer cancel()
-	_, err := count(ctx, l, key)
-	owner.Resume()
-	if err == nil {
-		t.Fatal("a hanging server answered")
-	}
-	testkit.Eventually(t, "the command runs", func() bool { return owner.Calls("incr") == 2 })
-	if n := owner.Client.Get(t.Context(), key).Val(); n != "2" {
-		t.Fatalf("it ran %s times", n)
-	}
-}
