@@ -78,7 +78,7 @@ browser: ## the tests in Chromium alone (SLUICE_SALE=long plays the sale in a mi
 	@for c in redis-server $(BROWSER); do sh tools/need $$c || exit 1; done
 	$(GO) test -count=1 -timeout 7m -v $(GOTESTFLAGS) ./e2e/browser
 
-screenshots: ## docs/images anew: the dashboard before, during and after a sale
+screenshots: ## docs/images anew: the dashboard during a sale
 	@for c in $(BROWSER); do sh tools/need $$c || exit 1; done
 	SLUICE_IMAGES=$(CURDIR)/docs/images $(GO) test -count=1 -timeout 5m -v -run 'Demo' ./e2e/browser
 

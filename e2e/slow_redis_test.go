@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,25 +41,9 @@ func (s *slowly) answer(t *testing.T, to io.Writer, from io.Reader) {
 	})
 }
 
-// felt is a gate whose Redis is slow by turns.
-type felt struct {
-	open   func(t *testing.T, r *redistest.Server, at string) *running
-	orders bool // some come all the time
-	asks   bool // it needs Redis for them
-}
-
-// The last two are for comparison: what is felt there is not Redis.
-var felts = map[string]felt{
-	"check": {orders: true, asks: true, open: func(t *testing.T, r *redistest.Server, at string) *running {
-		r.Client.Set(t.Context(), key, 1_000_000, 0)
-		return gate(t, open(t, nil).setting(), unlimited, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(at))
-	}},
-	"reserve":           {orders: true, asks: true, open: reservesAt},
-	"reserve-no-orders": {open: reservesAt},
-	"no-stock": {orders: true, open: func(t *testing.T, _ *redistest.Server, _ string) *running {
-		return gate(t, open(t, nil).setting(), unlimited, "stock.source = \"off\"",
-			strings.Replace(routes, `"check"`, `"limit"`, 1))
-	}},
+func checksAt(t *testing.T, r *redistest.Server, at string) *running {
+	r.Client.Set(t.Context(), key, 1_000_000, 0)
+	return gate(t, open(t, nil).setting(), unlimited, "stock.source = \"redis\"\nstock.redis.addresses = "+quoted(at))
 }
 
 func reservesAt(t *testing.T, _ *redistest.Server, at string) *running {
@@ -73,25 +55,16 @@ func reservesAt(t *testing.T, _ *redistest.Server, at string) *running {
 	return g
 }
 
-// Pages come at a steady rate, and so do orders, whether Redis answers or not: what differs is what the gate does. A
-// measurement names what it wants, and for how many turns, and has the machine for itself.
+// Pages come at a steady rate, and so do orders, whether Redis answers or not: what differs is what the gate does.
 func TestSlowRedis_DelaysOrdersAloneAndNotForLong(t *testing.T) {
 	testkit.Nightly(t, "it measures latencies")
 	t.Parallel()
-	names, turns := []string{"check", "reserve"}, 4
-	wanted, measured := os.LookupEnv("SLUICE_FELT")
-	if measured {
-		names = strings.Fields(wanted)
-	}
-	if n, err := strconv.Atoi(os.Getenv("SLUICE_TURNS")); err == nil {
-		turns = n
-	}
-	for _, name := range names {
+	for name, at := range map[string]func(*testing.T, *redistest.Server, string) *running{
+		"check": checksAt, "reserve": reservesAt,
+	} {
 		t.Run(name, func(t *testing.T) {
-			if !measured {
-				t.Parallel()
-			}
-			feel(t, felts[name], turns)
+			t.Parallel()
+			feel(t, at)
 		})
 	}
 }
@@ -106,19 +79,18 @@ const (
 
 // feel lets Redis be quick, slow, quick, slow …, so that what else the machine does is in both. A gate that needs no
 // Redis is asked for as many pages: where that one is late too, it is the machine.
-func feel(t *testing.T, f felt, turns int) {
+func feel(t *testing.T, at func(t *testing.T, r *redistest.Server, at string) *running) {
 	r := redistest.Start(t)
 	s := slow(t, r.Addr)
-	g := f.open(t, r, s.addr)
+	g := at(t, r, s.addr)
 	o := &stream{g: g, ends: make(chan struct{}), heard: map[string]int{}}
-	if f.orders {
-		go o.run()
-		defer func() { o.stop.Store(true); <-o.ends }()
-	}
+	go o.run()
+	defer func() { o.stop.Store(true); <-o.ends }()
 	last := func(status int64) func() bool {
-		return func() bool { return !f.orders || !f.asks || o.last.Load() == status }
+		return func() bool { return o.last.Load() == status }
 	}
-	control := felts["no-stock"].open(t, r, s.addr)
+	control := gate(t, open(t, nil).setting(), unlimited, "stock.source = \"off\"",
+		strings.Replace(routes, `"check"`, `"limit"`, 1))
 	var all [2]paced
 	aside := paced{front: control.front, every: pagesEvery, conns: pageConns}
 	// pages asks both gates at the same time.
@@ -133,7 +105,7 @@ func feel(t *testing.T, f felt, turns int) {
 	judged, waited := 0, 0 // turns in which the machine was quick, and those of them in which pages were late all the same
 	var ratios [3][]float64
 	shares := [...]float64{0.5, 0.99, 0.999}
-	for turn := range turns {
+	for turn := range 4 {
 		s.late.Store(0)
 		again := soon(t, "orders pass", last(200))
 		before, _ := pages(&all[0])
@@ -166,7 +138,7 @@ func feel(t *testing.T, f felt, turns int) {
 		t.Logf("p%v, slow over quick: %.2f of all; by turns %.2f, median %.2f", 100*share, during.over(before, share),
 			ratios[i], median(ratios[i]))
 	}
-	o.judge(t, f)
+	o.judge(t)
 }
 
 // pages asks for one phase's pages, and adds them to all.
@@ -231,17 +203,11 @@ func (o *stream) one(user int) {
 }
 
 // judge wants every order that came while Redis was slow to have heard why it is rejected.
-func (o *stream) judge(t *testing.T, f felt) {
+func (o *stream) judge(t *testing.T) {
 	t.Helper()
-	if !f.orders {
-		return
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	want := "200 "
-	if f.asks {
-		want = "503 stock_error"
-	}
+	const want = "503 stock_error"
 	if len(o.heard) != 1 || o.heard[want] == 0 {
 		t.Errorf("orders heard %v while Redis was slow; want %s", o.heard, want)
 	}

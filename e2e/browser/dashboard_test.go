@@ -21,8 +21,8 @@ var (
 	books = regexp.MustCompile(`ledger (\d+) total = (\d+) held \+ (\d+) sold \+ (\d+) free`)
 )
 
-// An operator who is new to Sluice follows the link, and steers a sale to its end. SLUICE_IMAGES names a folder for
-// pictures of it; the sale is then longer.
+// An operator who is new to Sluice follows the link, and steers a sale to its end. SLUICE_IMAGES names a folder for a
+// picture of it; the sale is then longer.
 func TestDemo_IsSteeredOnItsDashboard(t *testing.T) {
 	t.Parallel()
 	args := []string{"demo", "--keep", "--units=900", "--opens-in=30s"}

@@ -1,5 +1,5 @@
 // As an operator from a fresh clone: sluice demo --keep, the printed link, and a sale from before its start to its report. With
-// SLUICE_IMAGES it leaves a picture of each of the three phases there.
+// SLUICE_IMAGES it leaves a picture of the sale there.
 import { mkdirSync, readFileSync } from "node:fs";
 import { above, change, live, logIn, number, view } from "./operator.mjs";
 import { is, note, pause, play } from "./stage.mjs";
@@ -8,14 +8,6 @@ await play(async (visitor, stage) => {
   const v = await visitor("operator", { locale: "en", colorScheme: "light", viewport: { width: 1440, height: 900 }, permissions: ["clipboard-read", "clipboard-write"], acceptDownloads: true });
   const { page } = v, told = await stage(), [home, token] = told.link.split("#token=");
   const images = process.env.SLUICE_IMAGES;
-  async function picture(name) {
-    if (!images) return;
-    mkdirSync(images, { recursive: true });
-    await page.mouse.move(720, 899);
-    // The numbers, the traffic and the burn-down in one picture.
-    if (name === "live") await page.locator("#figures").evaluate(e => e.scrollIntoView());
-    await page.screenshot({ path: `${images}/dashboard-${name}.png`, animations: "disabled" });
-  }
 
   // Who has no token is asked for one; who has a wrong one is told so.
   const answer = await page.goto(home), policy = answer.headers()["content-security-policy"];
@@ -42,7 +34,6 @@ await play(async (visitor, stage) => {
   const checks = page.locator("#preflight-list > li"), good = page.locator("#preflight-list > li[data-is=ok]");
   const bad = page.locator("#preflight-list > li[data-is=fail]");
   is(`${await good.count()} of ${await checks.count()} checks are green: ${await checks.allInnerTexts()}`, await bad.count() === 0 && await good.count() > 3);
-  await picture("before");
 
   // Live, from the start on; pause and resume by keyboard alone.
   await view(v, "live");
@@ -105,7 +96,10 @@ await play(async (visitor, stage) => {
     await above(v, 1001, "sold", total * 0.6);
     const toast = page.getByRole("button", { name: "Dismiss" });
     while (await toast.count()) await toast.first().click({ timeout: 1000 }).catch(() => {}); // it goes by itself, too
-    await picture("live");
+    mkdirSync(images, { recursive: true });
+    await page.mouse.move(720, 899);
+    await page.locator("#figures").evaluate(e => e.scrollIntoView()); // the numbers, the traffic and the burn-down
+    await page.screenshot({ path: `${images}/dashboard-live.png`, animations: "disabled" });
   }
   await above(v, 1001, "sold", total - 1);
   await page.waitForFunction(() => document.querySelector("#sku-1001 .numbers .free dd").textContent === "0" && document.querySelector("#sku-1001 .numbers .held dd").textContent === "0", null, { timeout: 60_000 });
@@ -113,7 +107,6 @@ await play(async (visitor, stage) => {
   // Afterwards: the report, on the page and as files.
   await view(v, "after");
   await page.locator("#report-verdict[data-is=ok]").waitFor();
-  await picture("report");
   async function saved(form) {
     const [file] = await Promise.all([page.waitForEvent("download"), page.locator(`#report-${form}`).click()]);
     return readFileSync(await file.path(), "utf8");
