@@ -22,7 +22,6 @@ type env struct {
 	shop   *shop
 	binary string // of sluice
 	dir    string
-	files  int // that sluice may open; 0 = as many as this process
 	peers  []*peer
 }
 
@@ -116,11 +115,7 @@ func (e *env) sluice(ctx context.Context, settings string) (*peer, error) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	command := []string{e.binary, "run", "--config", path}
-	if e.files > 0 {
-		command = append([]string{"prlimit", fmt.Sprintf("--nofile=%d:%d", e.files, e.files)}, command...)
-	}
-	p, err := e.start(ctx, front[0], command...)
+	p, err := e.start(ctx, front[0], e.binary, "run", "--config", path)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type scenario struct {
 
 // scenarios are all attacks, in the order in which they are played.
 func scenarios() []scenario {
-	return []scenario{bodies, chunks, slowReaders, slowUploads, slowReaders100k, burst, descriptors}
+	return []scenario{bodies, chunks, slowReaders, slowUploads, slowReaders100k, burst}
 }
 
 // row is one figure of a scenario.
