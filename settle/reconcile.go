@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sluice/stockgate/ledger"
 )
@@ -150,7 +149,7 @@ func (s *Settler) tell(ctx context.Context, p *skuCursor, l Ledger, b books) err
 		Detail: plain(fmt.Sprintf("Redis lost that %d orders were sold, %d refunded and %d held, as was settled; they "+
 			"were put back; the SKU opens when every instance has told what it knows, and this ends by itself when it is verified; "+
 			"if it stays frozen, sluice stock recover: %s",
-			len(b.sold), len(b.refunded), len(b.held), strings.Join(serials, " "))),
+			len(b.sold), len(b.refunded), len(b.held), Some(serials))),
 	})
 	if err != nil {
 		return err

@@ -434,6 +434,21 @@ func TestLost_LedgerOfAnOlderMasterIsNotGone(t *testing.T) {
 	s.is(sku, sku+"-0", 'R')
 }
 
+// A Redis that comes back older has lost thousands of orders. A person reads the conflict, and needs few of their names.
+func TestLost_ConflictOfManyOrdersIsShort(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
+	const sku, orders = "many", 100
+	g := s.gate("")
+	g.set(sku, orders)
+	older := s.dump(sku)
+	g.buy(sku, 0, orders)
+	s.drain(sku)
+	older()
+	s.drain(sku)
+	s.oneConflict(sku, "lost", "100 orders were sold", `"many-0"`, "and 80 more")
+}
+
 // In a cluster the registry of SKUs is on a node of its own. That one loses its last second, in which a SKU was made;
 // the ledger, on another node, is whole, and instances go on selling. The SKU is settled all the same.
 func TestLost_SKUThatTheRegistryHasLostIsSettled(t *testing.T) {
