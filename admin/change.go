@@ -54,7 +54,8 @@ func changeOf(w http.ResponseWriter, r *http.Request) (c change, err error) {
 func (c *change) fitsLayout() error {
 	switch {
 	case c.Limit != nil, c.State != "":
-		return fmt.Errorf("%w: limit and state are of ledgers; the shop keeps this stock, and decides both", ErrInvalid)
+		return fmt.Errorf("%w: the shop keeps this stock, and decides its limit and state; to stop its orders: "+
+			"sluice stock set SKU 0", ErrInvalid)
 	case c.key != "":
 		return fmt.Errorf("%w: the shop's own key does not remember an Idempotency-Key; read the stock before you repeat",
 			ErrInvalid)
