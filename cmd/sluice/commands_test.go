@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -283,6 +284,30 @@ func TestSluice_KeyIsExplainedByItsValueItsOriginAndTheReference(t *testing.T) {
 	if explainKey(&strings.Builder{}, c, "limits.window.maxx") {
 		t.Error("what is no key is explained")
 	}
+}
+
+// The meaning of a key does not depend on the file, which may be missing, or broken at this very key.
+func TestExplain_KeyHasAMeaningWithoutAValidFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.toml")
+	explains := func(key, want, problem string) {
+		out, err := command(t, "explain", key, "--config", file)
+		if !strings.Contains(out, want) || !strings.Contains(fmt.Sprint(err), problem) {
+			t.Errorf("%s: %q, %v: want %s, and %s", key, out, err, want, problem)
+		}
+	}
+	explains("limits.window.max", "reference max = 0 ", "no such file")
+	write := func(settings string) {
+		text := settings + "\nupstream.targets = [\"http://127.0.0.1:9\"]\n" +
+			"route = [{name = \"r\", match = \"/\", gate = \"pass\"}]"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("limits.window.max = true")
+	explains("limits.window.max", "reference max = 0 ", "config.toml:1: limits.window.max: ")
+	write("")
+	explains("room[1].opens", `reference opens = "30m"`, "<nil>") // a table that the file does not have
+	explains("max_per_sku", "", "did you mean limits.window.max_per_sku?")
 }
 
 // Every key that can be overridden is one, and a reload could change it too.

@@ -61,6 +61,9 @@ func newExplain() *cobra.Command {
 const exampleClient = "203.0.113.9"
 
 func (o *explainOptions) run(cmd *cobra.Command, request string) error {
+	if !strings.ContainsAny(request, " /") {
+		return o.key(cmd.OutOrStdout(), request)
+	}
 	c, err := config.Load(o.config, os.LookupEnv, gateway.Validate)
 	if err != nil {
 		return err
@@ -68,13 +71,6 @@ func (o *explainOptions) run(cmd *cobra.Command, request string) error {
 	peer, err := netip.ParseAddr(o.ip)
 	if err != nil {
 		return cli.Misuse(cmd, fmt.Errorf("--ip: %w", err))
-	}
-	if !strings.ContainsAny(request, " /") {
-		if !explainKey(cmd.OutOrStdout(), c, request) {
-			return fmt.Errorf("%q is neither a key of the configuration nor a request such as 'GET /'%s; "+
-				"sluice config print lists the keys", request, cli.Meant(nearKey(c, request)))
-		}
-		return nil
 	}
 	found, err := gateway.Explain(c, o.raw(request), peer)
 	if err != nil {
@@ -86,6 +82,23 @@ func (o *explainOptions) run(cmd *cobra.Command, request string) error {
 		return errRejected
 	}
 	return nil
+}
+
+// key explains a key: what it is in the file or, where the file does not have it or is broken, what the reference says.
+func (o *explainOptions) key(to io.Writer, name string) error {
+	c, err := config.Load(o.config, os.LookupEnv, gateway.Validate)
+	if err == nil && explainKey(to, c, name) {
+		return nil
+	}
+	if line := inReference(config.WithoutIndexes(name)); line != "" {
+		fmt.Fprintf(to, "key       %s\nreference %s\n", name, line)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%q is neither a key of the configuration nor a request such as 'GET /'; "+
+		"sluice config print lists the keys%s", name, cli.Meant(nearKey(c, name)))
 }
 
 // errRejected ends a command that has explained why a request would be rejected.
@@ -280,11 +293,15 @@ func (o *explainOptions) raw(request string) string {
 	return b.String()
 }
 
-// nearKey is the key of the configuration that is most like key; "" = none is.
+// nearKey is the key of the configuration that ends with key, or is most like it; "" = none is.
 func nearKey(c *config.Config, key string) string {
 	var keys []string
 	for _, s := range c.Settings() {
-		keys = append(keys, config.WithoutIndexes(s.Key))
+		bare := config.WithoutIndexes(s.Key)
+		if strings.HasSuffix(bare, "."+key) {
+			return bare
+		}
+		keys = append(keys, bare)
 	}
 	return config.Nearest(key, keys)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -174,6 +175,9 @@ func newOverrideList(at *target) *cobra.Command {
 			}
 			if asJSON {
 				return printJSON(cmd, all)
+			}
+			if len(all.Overrides) == 0 {
+				fmt.Fprintln(os.Stderr, "nothing is overridden")
 			}
 			rows := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 			for _, one := range all.Overrides {
