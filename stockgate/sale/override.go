@@ -95,10 +95,10 @@ func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 	defer b.mu.Unlock()
 	s := b.plan.Load().saleNamed(name)
 	if s == nil {
-		return fmt.Errorf("%s %q: %w", to, name, ErrNoSale)
+		return fmt.Errorf("set sale %q %s: %w", name, to, ErrNoSale)
 	}
 	if to != Ended && s.at(b.Time(b.o.Now()), false).State == Ended {
-		return fmt.Errorf("%s %q: %w", to, name, ErrEnded)
+		return fmt.Errorf("set sale %q %s: %w", name, to, ErrEnded)
 	}
 	said := override{to, max(b.Wall().UnixMilli(), s.saidAt.Load()+1)}
 	if b.link != nil {
@@ -106,7 +106,7 @@ func (b *Schedule) Set(ctx context.Context, name string, to State) error {
 			return b.write(ctx, c, b.plan.Load(), word{s.Name, s.starts, s.ends, said})
 		}, redisconn.Unanswered)
 		if err != nil {
-			return fmt.Errorf("%s %q: %w", to, name, err)
+			return fmt.Errorf("set sale %q %s: %w", name, to, err)
 		}
 	}
 	s.applyOverride(said, b)

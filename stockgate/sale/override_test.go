@@ -85,6 +85,17 @@ func TestOverride_LastWordAndScheduleDecideWithoutRedis(t *testing.T) {
 	}
 }
 
+// An operator whose word did not arrive does not read that it did.
+func TestOverride_ErrorSaysWhatWasAsked(t *testing.T) {
+	r := redistest.Start(t)
+	b := instance(t, r, 0, running("a")...)
+	r.Kill()
+	err := b.Set(t.Context(), "a", Paused)
+	if err == nil || !strings.HasPrefix(err.Error(), `set sale "a" paused: `) {
+		t.Error(err)
+	}
+}
+
 func TestOverride_RedisThatForgotIsReminded(t *testing.T) {
 	r := redistest.Start(t)
 	sales := running("a")
