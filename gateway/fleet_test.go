@@ -177,11 +177,37 @@ func TestFleet_WithoutASignatureNoKeyIsOverriddenAndNothingDrains(t *testing.T) 
 			t.Errorf("secret %q: %d overrides, mode %s, drains %d", secret, n, g.Status().Mode, len(g.controller.drain))
 		}
 		_, err = g.controller.Override(t.Context(), admin.Override{Key: "limits.concurrency.max_in_flight", Value: 7.0,
-			Until: time.Now().Add(time.Hour)})
+			Until: time.Now().Add(time.Hour), Scope: admin.ScopeFleet})
 		if _, all := g.controller.Drain(t.Context(), true, "an operator"); secret == "" &&
 			(!errors.Is(err, errUnsigned) || !errors.Is(all, errUnsigned)) {
 			t.Errorf("%v, %v: want that a secret is needed", err, all)
 		}
+	}
+}
+
+// An operator who names no scope means all instances. The only one is all of them, and needs no signature.
+func TestFleet_OverrideWithoutASignatureIsOfTheOnlyInstance(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	join := func() *Gateway {
+		c := inFleet(t, server, "")
+		c.Stock.Reserve.Secret = ""
+		g := gatewayOf(t, c)
+		if err := g.fleet.join(); err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	a := join()
+	if o := a.controller.must(t, "limits.concurrency.max_in_flight", 7.0); o.Scope != admin.ScopeInstance {
+		t.Errorf("the override is of the %s", o.Scope)
+	}
+	join()
+	testkit.Eventually(t, "there are two", func() bool { return a.fleet.current().Share().Of == 2 })
+	_, err := a.controller.Override(t.Context(), admin.Override{Key: "limits.concurrency.max_in_flight", Value: 8.0,
+		Until: time.Now().Add(time.Hour)})
+	if !errors.Is(err, errUnsigned) {
+		t.Errorf("%v: want that a secret is needed", err)
 	}
 }
 

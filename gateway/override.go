@@ -58,10 +58,7 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 	defer h.changing.Unlock()
 	x := h.g.fleet.current()
 	if want.Scope == "" {
-		want.Scope = admin.ScopeInstance
-		if x != nil {
-			want.Scope = admin.ScopeFleet
-		}
+		want.Scope = widest(x, want.SKU)
 	}
 	switch {
 	case want.Scope == admin.ScopeFleet && x == nil:
@@ -115,6 +112,15 @@ func (h *controller) Override(ctx context.Context, want admin.Override) (admin.O
 	h.awake()
 	want.Already = already
 	return want, err
+}
+
+// widest is the scope of an override of which an operator names none: all instances. One that is alone, and cannot
+// sign what it would tell others, changes itself.
+func widest(x *fleet.Fleet, sku string) string {
+	if x == nil || sku == "" && !x.Signs() && x.Share().Of == 1 {
+		return admin.ScopeInstance
+	}
+	return admin.ScopeFleet
 }
 
 // sameValue reports whether two configurations have the same value at key.

@@ -138,6 +138,7 @@ func (o *Report) checkFleetSecret(c *config.Config) {
 			"without the signature is ignored")
 		return
 	}
-	o.Info("fleet", "stock.reserve.secret_file is empty: override set and drain --fleet are rejected, since any program "+
-		"that can write to Redis could make them; change each instance with --instance, or name a file, the same on all")
+	o.Info("fleet", "stock.reserve.secret_file is empty: of several instances no override and no drain --fleet is taken, "+
+		"since any program that can write to Redis could make them; change each with --instance, or name a file, the same "+
+		"on all")
 }
