@@ -364,7 +364,8 @@ func TestLedgers_WhereBothKindsAreKeptNoLedgerIsMadeByMistake(t *testing.T) {
 	k.Says(200, storetest.Words(`"total":3`), "POST", "/stock/2002?kind=ledger", `{"set": 3}`)
 	k.Says(200, storetest.Words(`"total":2`), "POST", "/stock/2002", `{"set": 2}`)
 	k.Says(200, storetest.Words(`"left":9`), "GET", "/stock?kind=layout", "")
-	k.Says(400, storetest.Words("the shop keeps this stock", "sluice stock set SKU 0"), "POST", "/stock/2002?kind=layout", `{"state": "paused"}`)
+	k.Says(400, storetest.Words("the shop keeps this stock", "sluice stock set SKU 0"), "POST",
+		"/stock/2002?kind=layout", `{"state": "paused"}`)
 	k.Says(400, storetest.Words("Idempotency-Key"), "POST", "/stock/2002?kind=layout", `{"add": 1}`, "Idempotency-Key",
 		"x")
 	k.Control.Ledgers = nil

@@ -434,7 +434,7 @@ func TestLost_LedgerOfAnOlderMasterIsNotGone(t *testing.T) {
 	s.is(sku, sku+"-0", 'R')
 }
 
-// A Redis that comes back older has lost thousands of orders. A person reads the conflict, and needs few of their names.
+// A Redis that comes back older has lost thousands of orders. A person reads the conflict, and needs few of them.
 func TestLost_ConflictOfManyOrdersIsShort(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, redistest.Start(t), "sqlite:"+filepath.Join(t.TempDir(), "settle.db"), sqlstore.Stock{})
