@@ -62,15 +62,18 @@ func (s *Source) addCookie(m *match, pair []byte, name string) {
 	}
 }
 
-// cutCookie cuts list at its first byte that no cookie may have (RFC 6265, section 4.1.1), but for blanks beside "=".
+// cutCookie cuts list at its first byte that no cookie may have (RFC 6265, section 4.1.1), but for blanks beside "=". It
+// goes through a run of blanks once.
 func cutCookie(list []byte) (part, rest []byte) {
-	for i, c := range list {
-		switch {
+	for i := 0; i < len(list); i++ {
+		switch c := list[i]; {
 		case c == ' ' || c == '\t':
-			before, after := octets.Trim(list[:i]), octets.Trim(list[i:])
-			if bytes.HasSuffix(before, []byte{'='}) || bytes.HasPrefix(after, []byte{'='}) {
+			after := bytes.TrimLeft(list[i:], " \t")
+			if i > 0 && list[i-1] == '=' || len(after) > 0 && after[0] == '=' {
+				i = len(list) - len(after) - 1
 				continue
 			}
+			return list[:i], after
 		case c > ' ' && c < 0x7f && c != '"' && c != ',' && c != '\\':
 			continue
 		}

@@ -1,6 +1,10 @@
 package param
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+)
 
 func TestHeader_NameThatStandsTwiceIsAmbiguous(t *testing.T) {
 	for fields, want := range map[string]string{
@@ -79,6 +83,22 @@ func TestCookie_IsReadInOneWayOrAmbiguous(t *testing.T) {
 	} {
 		if got := lookup(t, "$cookie_sku", "", "Cookie: "+cookies+"\r\n", ""); got != want {
 			t.Errorf("%q: %s, want %s", cookies, got, want)
+		}
+	}
+}
+
+// A run of blanks is gone through once: 15 KB of them took seconds.
+func TestCookie_LookupTakesLinearTime(t *testing.T) {
+	blanks := strings.Repeat(" ", 15000)
+	for _, cookies := range []string{"a=b" + blanks + "y; sku=5", "a=" + blanks + "y; sku=5", "a" + blanks + "=b; sku=5"} {
+		began := time.Now()
+		for range 20 {
+			if got := lookup(t, "$cookie_sku", "", "Cookie: "+cookies+"\r\n", ""); got != "5" {
+				t.Fatalf("%.9q…: %s", cookies, got)
+			}
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("%.9q…: 20 lookups took %v", cookies, took)
 		}
 	}
 }
