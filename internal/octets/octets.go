@@ -144,6 +144,17 @@ func Escape(b []byte) (c byte, escaped bool) {
 	return b[0], false
 }
 
+// HasUnicodeEscape reports a %uXXXX, which ASP.NET, CGI.pm and Jetty 9 undo.
+func HasUnicodeEscape(b []byte) bool {
+	for i := bytes.IndexByte(b, '%'); i >= 0; i = bytes.IndexByte(b, '%') {
+		b = b[i+1:]
+		if len(b) > 4 && Lower(b[0]) == 'u' && Unhex(b[1])|Unhex(b[2])|Unhex(b[3])|Unhex(b[4]) < 16 {
+			return true
+		}
+	}
+	return false
+}
+
 // Unescape appends src with each valid %XX replaced. dst may be src[:0]: the result is never longer than src.
 func Unescape(dst, src []byte) []byte {
 	for i := 0; i < len(src); i++ {

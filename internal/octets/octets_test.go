@@ -82,3 +82,13 @@ func TestLength_IsReadInOneWayOrNot(t *testing.T) {
 		}
 	}
 }
+
+func TestHasUnicodeEscape_HasFourDigits(t *testing.T) {
+	for text, want := range map[string]bool{
+		"%u0072": true, "a%%uFFff": true, "%U4e2d": true, "%u": false, "%up100": false, "%u007": false, "u0072%": false,
+	} {
+		if got := HasUnicodeEscape([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}

@@ -209,7 +209,7 @@ func decode(dst, path []byte) (text []byte, nested bool) {
 // examine looks for what is odd in a decoded path.
 func examine(text []byte, nested bool) canonicalPath {
 	path := canonicalPath{text: text, nested: nested}
-	path.unbounded = len(text) > maxPath || len(text) == 0 || text[0] != '/' || hasUnicodeEscape(text)
+	path.unbounded = len(text) > maxPath || len(text) == 0 || text[0] != '/' || octets.HasUnicodeEscape(text)
 	for segments := 0; len(text) > 0 && !path.unbounded; segments++ {
 		separator, piece, rest := cutPiece(text)
 		if path.odd == 0 && separator == '/' {
@@ -223,11 +223,6 @@ func examine(text []byte, nested bool) canonicalPath {
 		text = rest
 	}
 	return path
-}
-
-// hasUnicodeEscape reports a %uXXXX, which Jetty 9 undoes: it may be any letter.
-func hasUnicodeEscape(text []byte) bool {
-	return bytes.Contains(text, []byte("%u")) || bytes.Contains(text, []byte("%U"))
 }
 
 // cutPiece parts text, which is not empty, behind its first byte and before the next separator.
