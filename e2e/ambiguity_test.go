@@ -124,7 +124,7 @@ func TestAmbiguity_TargetWithAnAuthorityIsNoWayAroundTheGate(t *testing.T) {
 		"http://shop//evil/order/1001", "http://shop/order;a/1001", "//evil/ORDER/1001", "//evil/slash/1001")...)
 	g.passes(t, postsTo(
 		"/order/1001", "http://shop/order/1001", "//cdn/logo.png", "//evil/x/order/1001", "/x//evil/order/1001",
-		"/evil:80/order/1001", "/x;jsessionid=1/order/1001", "/page?to=//evil/order/1001")...)
+		"/evil:80/order/1001", "/x;jsessionid=1/order/1001", "/page?to=//evil/order/1001", "/tags/100%25up")...)
 }
 
 func TestAmbiguity_SlashAtTheEndIsNoWayAroundTheGate(t *testing.T) {
@@ -284,6 +284,9 @@ func TestAmbiguity_QueryAndBodyMayNotContradictEachOther(t *testing.T) {
 		typed("/arg?goods_id=1001", "text/xml", "<a><goods_id>2</goods_id></a>"),
 		typed("/arg?goods_id=1001", urlencoded, `{"goods_id":2}`),
 		typed("/arg?goods_id=1001", urlencoded+"2", "goods%5Fid=2"),
+		typed("/form", urlencoded, "\v{\"goods_id\":\"2\",\"x\":\"&goods_id=1001&\"}"),
+		typed("/arg?goods_id=1001", urlencoded, "%7B%22goods%5Fid%22%3A2%7D"),
+		typed("/arg?goods_id=1001", urlencoded, `{"goods_id":=2}`),
 		typed("/arg?goods_id=1001", "x/multipart; boundary=b0", parts("goods_id", "2")),
 		typed("/form", urlencoded, `{"goods_id":"2","x":"&goods_id=1001&"}`),
 		typed("/form", urlencoded, "<a><goods_id>2</goods_id><![CDATA[&goods_id=1001&]]></a>"),
@@ -292,6 +295,10 @@ func TestAmbiguity_QueryAndBodyMayNotContradictEachOther(t *testing.T) {
 		g.raw(t, typed("/json", contentType, `{"items":[{"sku":"1001"}],"x":"&items=2&"}`)).must(t, 400, "bad_request")
 	}
 	g.passes(t, typed("/arg?goods_id=1001", "text/plain", "a note"),
+		typed("/arg?goods_id=1001", "application/json", `{"ref":"https://shop/?a=1&goods_id=1001","to":"100%up"}`),
+		typed("/arg?goods_id=1001", "application/json", `{"ref":"https%3A%2F%2Fshop%2F%3Fa%3D1%26goods_id%3D2"}`),
+		typed("/arg?goods_id=1001", "text/xml", "<a><all_goods_id>2</all_goods_id><b>C:\\x&#10;</b></a>"),
+		typed("/arg?goods_id=1001", "application/octet-stream", "\xff%u00ff&\x00"),
 		typed("/arg?goods_id=1001", "text/plain", `{"goods_id":1001,"note":"x"}`),
 		typed("/arg?goods_id=1001", "image/png", "\x89PNG\r\n\x00"))
 	if a := g.raw(t, typed("/form?goods_id=2", urlencoded, "goods_id=1001")); !strings.Contains(a.body,

@@ -2,8 +2,8 @@ package param
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	"sluice/internal/octets"
 	"sluice/proxy/reject"
@@ -51,13 +51,13 @@ func (s *Source) pairs(list []byte, want string) (m match, split bool) {
 // %uXXXX, which may be any letter.
 func (s *Source) fieldSpelling(raw []byte, want string) Spelling {
 	name := s.name(raw, true)
-	spelling := ofField(name, want)
+	spelling := ofFormField(name, want)
 	switch {
 	case spelling != Another || bytes.IndexByte(name, '%') < 0:
 		return spelling
-	case bytes.Contains(name, []byte("%u")):
+	case octets.HasUnicodeEscape(name):
 		return Nested
-	case ofField(s.name(name, true), want) != Another:
+	case ofFormField(s.name(name, true), want) != Another:
 		return Nested
 	}
 	return Another
@@ -103,7 +103,7 @@ func (v *Variable) CheckOtherPlace(s *Source) (fault Fault) {
 }
 
 // checkBody is CheckOtherPlace for a body. Its type does not tell how it is read: servers look for a word in the type
-// (Laravel, Rack, formidable), or heed none (Bottle, GoFrame). So it is read as a form and as JSON.
+// (Laravel, Rack, formidable), or heed none (Bottle, GoFrame). So it is read as pairs, and as JSON or XML by its start.
 func (s *Source) checkBody(p *Part) Fault {
 	m := s.mediaType()
 	if cause := s.otherCause(); cause != reject.NoCause {
@@ -112,19 +112,49 @@ func (s *Source) checkBody(p *Part) Fault {
 	if m.kind == multipartBody {
 		return s.checkParts(m.boundary, p)
 	}
+	if !s.mayBeForm() {
+		if fault := s.checkTextPairs(p); fault.Reason != reject.Admitted {
+			return fault
+		}
+		return s.checkText(p, s.Body, false)
+	}
 	found, split := s.pairs(s.Body, p.name)
-	if fault := s.sameAs(p, &found, split, true); fault.Reason != reject.Admitted {
+	fault := s.sameAs(p, &found, split, true)
+	if fault.Reason == reject.Admitted {
+		fault = s.checkText(p, s.Body, true)
+	}
+	if fault.Reason != reject.Admitted || !s.mayBeginOtherwise() {
 		return fault
 	}
-	isForm := m.kind == formBody || len(octets.Trim(s.Head.Peek("Content-Type"))) == 0
-	switch {
-	case isForm && !s.beginsOtherwise():
-		return Fault{}
-	case s.validJSON():
-		return s.checkJSON(p)
-	}
-	return s.checkText(p)
+	// GoFrame reads a form of one name as JSON or XML if name and value together, without the "=", begin so.
+	name, value := octets.Cut(s.Body, '=')
+	start := len(s.room)
+	s.room = appendUnescaped(appendUnescaped(s.room, name, true), value, true)
+	return s.checkText(p, s.room[start:len(s.room):len(s.room)], true)
 }
+
+// checkTextPairs is checkBody for text that is no form by its type: Bottle and GoFrame decode its names once. Text goes
+// on behind the last value of a URL, so the value ends at a quote or tag, too. Several URLs may have the same value.
+func (s *Source) checkTextPairs(p *Part) Fault {
+	var m match
+	for list := bytes.TrimPrefix(s.Body, []byte{'?'}); len(list) > 0; {
+		field, rest := list, []byte(nil)
+		if i := bytes.IndexAny(list, "&;"); i >= 0 {
+			field, rest = list[:i], list[i+1:]
+		}
+		name, raw := octets.Cut(field, '=')
+		if i := bytes.IndexFunc(raw, endsInText); i >= 0 {
+			raw = raw[:i]
+		}
+		m.add(ofField(s.name(name, true), p.name), raw)
+		list = rest
+	}
+	m.literal = 0
+	return s.sameAs(p, &m, false, true)
+}
+
+// endsInText reports a letter at which a URL within JSON or XML ends. No SKU has it.
+func endsInText(r rune) bool { return r <= ' ' || r == '"' || r == '\\' || r == '<' || r == ']' }
 
 // checkParts is checkBody for a multipart form. One that is not to the letter matters if it could have the name at all.
 func (s *Source) checkParts(boundary []byte, p *Part) Fault {
@@ -135,15 +165,22 @@ func (s *Source) checkParts(boundary []byte, p *Part) Fault {
 	return s.sameAs(p, &found, said.file || said.encoded || said.foreign && !isASCII(found.value), false)
 }
 
-// checkText is checkBody for what is neither a form nor JSON to the letter: XML, a form within another multipart type,
-// JSON with comments. It matters if it could have the name at all.
-func (s *Source) checkText(p *Part) Fault {
-	if s.typeHas("json") && bytes.IndexByte(s.Body, 0) >= 0 { // UTF-16, which some parsers take without its name
+// checkText is checkBody for text as JSON or XML, by how it begins (GoFrame) or by a word in the type. What is neither
+// to the letter matters if it could have the name at all: a form within another multipart type, JSON with comments.
+func (s *Source) checkText(p *Part, text []byte, form bool) Fault {
+	text = bytes.TrimSpace(bytes.TrimLeftFunc(text, isBeforeText))
+	isJSON, brace, found := s.typeHas("json"), bytes.HasPrefix(text, []byte{'{'}), false
+	switch {
+	case (isJSON || brace) && json.Valid(text):
+		return s.checkJSON(p, text)
+	case isJSON && bytes.IndexByte(text, 0) >= 0: // UTF-16, which some parsers take without its name
 		return ambiguous(reject.BodyNotUTF8, "")
+	case isJSON, s.typeHas("multipart"), form && brace:
+		found = mentions(text, p.outer()) || bytes.IndexByte(text, '\\') >= 0
+	case bytes.HasPrefix(text, []byte{'<'}):
+		found = namedInXML(text, p.outer())
 	}
-	escapes := s.typeHas("json") || utf8.Valid(s.Body)
-	if mentions(s.Body, p.outer()) ||
-		escapes && (bytes.IndexByte(s.Body, '\\') >= 0 || bytes.Contains(s.Body, []byte("&#"))) {
+	if found {
 		return ambiguous(reject.PlacesDiffer, p.text)
 	}
 	return Fault{}
@@ -182,12 +219,12 @@ func (p *Part) outer() string {
 }
 
 // checkJSON is checkBody for JSON, whose outer names Laravel, ThinkPHP and Rails put among those of the query.
-func (s *Source) checkJSON(p *Part) Fault {
-	if skipJSONSpace(s.Body)[0] != '{' {
+func (s *Source) checkJSON(p *Part, object []byte) Fault {
+	if object[0] != '{' {
 		return Fault{}
 	}
 	r := jsonReader{scratch: s.scratch, beans: true}
-	text := r.member(skipJSONSpace(s.Body), p.outer(), true)
+	text := r.member(object, p.outer(), true)
 	s.scratch = r.scratch
 	if fault := r.fault(p); fault.Reason != reject.Admitted || text == nil {
 		return fault

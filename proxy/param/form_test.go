@@ -106,6 +106,14 @@ func TestQueryAndForm_NameThatPHPFoldsCountsAsTheName(t *testing.T) {
 			}
 		}
 	}
+	for query, want := range map[string]string{
+		"goods_id=7&100%up":          "7",
+		"goods_id=7&%u0067oods_id=8": "ambiguous duplicate_key goods_id", // CGI.pm
+	} {
+		if got := lookup(t, "$arg_goods_id", query, "", ""); got != want {
+			t.Errorf("%q: %s, want %s", query, got, want)
+		}
+	}
 	const nul = "goods_id=7&goods_id%00x=8"
 	if got := lookup(t, "$form_goods_id", "", formType, nul); got != "ambiguous duplicate_key goods_id" {
 		t.Errorf("%q: %s", nul, got)
@@ -240,6 +248,22 @@ func TestVariable_OtherValueInTheOtherPlaceIsAmbiguous(t *testing.T) {
 		{"$arg_sku", "sku=1", "Content-Type: image/png\r\n", "\x89PNG\r\n\\\x00", "1"},
 		{"$arg_sku", "sku=1", jsonType, "s%6bu=2", inQuery},
 		{"$arg_sku", "sku=1", "Content-Type: a b\r\n", "sku=2", "ambiguous content_type_invalid"},
+		// GoFrame drops blanks and NUL before a brace, and reads name and value of a form as one text.
+		{"$arg_sku", "sku=1", formType, "\v{\"s%6bu\":2}", inQuery},
+		{"$arg_sku", "sku=1", formType, `%7B%22s%6bu%22%3A2%7D`, inQuery},
+		{"$arg_sku", "sku=1", formType, `&+%00%7B"sku":2%7D`, inQuery},
+		{"$arg_sku", "sku=1", formType, `{"sku":=2}`, inQuery},
+		{"$arg_sku", "sku=1", formType, `={"s\u006bu":2}`, inQuery},
+		{"$arg_sku", "sku=1", formType, `<a s=ku="2"/>`, inQuery},
+		{"$arg_sku", "sku=1", formType, `%3Ca%3E%3Csku%3E2%3C/sku%3E%3C/a%3E`, inQuery},
+		{"$arg_sku", "sku=1", "Content-Type: text/xml\r\n", "<a b='>' S-Ku='2'/>", inQuery},
+		{"$arg_sku", "sku=1", "Content-Type: text/xml\r\n", "<x:a><x:sku>2</x:sku></x:a>", inQuery},
+		{"$arg_sku", "sku=1", formType, `%7B%22a%22%3A2%7D`, "1"},
+		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", "\u3000{\"sku\":2}\f", inQuery},
+		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", "?sku=2", inQuery},
+		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", "a;'S-Ku'=2", inQuery},
+		{"$arg_sku", "sku=1", "Content-Type: application/x-www-form-urlencoded; x=JSON\r\n", `{"sku":2}`,
+			"ambiguous content_type_invalid"},
 		{"$json_sku", "sku=2", jsonType, `{"sku":1}`, inJSON},
 		{"$json_sku", "sku=1&a=2", jsonType, `{"sku":1}`, "1"},
 		{"$json_sku", "sku[]=1", jsonType, `{"sku":1}`, inJSON},
@@ -253,6 +277,30 @@ func TestVariable_OtherValueInTheOtherPlaceIsAmbiguous(t *testing.T) {
 	} {
 		if got := elsewhere(t, c.variable, c.query, c.fields, c.body); got != c.want {
 			t.Errorf("%s of %q, %q %q: %s, want %s", c.variable, c.query, c.fields, c.body, got, c.want)
+		}
+	}
+}
+
+func TestVariable_TextThatSaysNothingOfTheNamePasses(t *testing.T) {
+	const xml, text, binary = "Content-Type: text/xml\r\n", "Content-Type: text/plain\r\n", "Content-Type: a/b\r\n"
+	for _, c := range []struct{ fields, body string }{
+		{xml, "<xml><appid>wx2</appid><mch_id>7</mch_id><note>C:\\x &#10; paid=?</note></xml>"},
+		{xml, "<a><url>https://s/i?x=2&amp;id=1</url></a>"},
+		{xml, "<a><url><![CDATA[https://s/i?x=2&id=1]]></url></a>"},
+		{xml, "<a><url>https://s/i?id=2</url><path>/id/2</path></a>"},
+		{formType, "<xml><appid>wx2</appid></xml>"},
+		{text, "please provide an invoice \\o/ &#10;"},
+		{text, "{\"e\":\"a\\\"b\"}\n{\"e\":\"id\"}\n"},
+		{jsonType, `{"ref":"https://s/item?spm=a&id=1"}`},
+		{jsonType, `{"ref":"https://s/item?spm=a&id=1&x=2","url":"https://s/item?spm=a&id=1"}`},
+		{jsonType, `{"ref":"https%3A%2F%2Fs%2F%3Fa%3D1%26id%3D2"}`},
+		{jsonType, `{"id":1,"note":"A%26B","address":"%u5317%u4EAC","body":{"id":2}}`},
+		{jsonType, `{"ext":"{\"url\":\"/?a=2&id=1\"}"}`},
+		{binary, "\x0a\x08androids%u0041&%26x"},
+		{"Content-Type: application/x-www-form-urlencoded; boundary=b\r\n", "n=2"},
+	} {
+		if got := elsewhere(t, "$arg_id", "id=1", c.fields, c.body); got != "1" {
+			t.Errorf("%q %q: %s", c.fields, c.body, got)
 		}
 	}
 }

@@ -62,8 +62,8 @@ func (s *Source) addCookie(m *match, pair []byte, name string) {
 	}
 }
 
-// cutCookie cuts list at its first byte that no cookie may have (RFC 6265, section 4.1.1), but for blanks beside "=". It
-// goes through a run of blanks once.
+// cutCookie cuts list at its first byte that no cookie may have (RFC 6265, section 4.1.1), but for blanks beside "=".
+// It goes through a run of blanks once.
 func cutCookie(list []byte) (part, rest []byte) {
 	for i := 0; i < len(list); i++ {
 		switch c := list[i]; {

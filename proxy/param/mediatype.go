@@ -2,6 +2,7 @@ package param
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 
 	"sluice/internal/octets"
@@ -61,9 +62,12 @@ func hasJSONSuffix(sub []byte) bool {
 	return len(sub) > len(suffix) && octets.EqualFold(sub[len(sub)-len(suffix):], suffix) && octets.Lower(sub[0]) != 'x'
 }
 
-// parseParameters reads charset and boundary. A form has no others: formidable looks for "json" and "multipart" there.
+// parseParameters reads charset and boundary. formidable looks for "json" and "multipart" among those of a form.
 func (m *mediaType) parseParameters(list []byte) (cause reject.Cause) {
 	hasCharset := false
+	if m.kind == formBody && (containsFold(list, "json") || containsFold(list, "multipart")) {
+		return reject.ContentTypeInvalid
+	}
 	for len(list) > 0 {
 		var p []byte
 		p, list = octets.Cut(list, ';')
@@ -90,8 +94,6 @@ func (m *mediaType) parseParameters(list []byte) (cause reject.Cause) {
 				return reject.ContentTypeInvalid
 			}
 			m.boundary = value
-		case m.kind == formBody:
-			return reject.ContentTypeInvalid
 		}
 	}
 	return cause
@@ -181,12 +183,28 @@ func (s *Source) otherCause() reject.Cause {
 	return reject.NoCause
 }
 
+// mayBeForm reports a type that some server takes for one of a form: PHP and Tornado read its start, Rack takes none
+// for a form.
+func (s *Source) mayBeForm() bool {
+	return s.typeHas("form") || len(octets.Trim(s.Head.Peek("Content-Type"))) == 0
+}
+
 // beginsOtherwise reports a body that does not begin as a form does. Behind a byte order mark Express finds another
 // first name. GoFrame takes what begins with a brace for JSON, and with "<" for XML, whatever its type.
 func (s *Source) beginsOtherwise() bool {
-	text := skipJSONSpace(s.Body)
+	text := bytes.TrimLeftFunc(s.Body, isBeforeText)
 	return len(text) > 0 && (text[0] == '{' || text[0] == '<') || bytes.HasPrefix(s.Body, byteOrderMark)
 }
+
+// mayBeginOtherwise is beginsOtherwise for a form that is decoded before.
+func (s *Source) mayBeginOtherwise() bool {
+	text := bytes.TrimLeftFunc(s.Body, isBeforeText)
+	return len(text) > 0 && strings.IndexByte("{<%+=", text[0]) >= 0
+}
+
+// isBeforeText reports a letter that some reader drops before JSON or XML: GoFrame blanks, NUL, broken UTF-8 and "&",
+// others a byte order mark.
+func isBeforeText(r rune) bool { return r <= ' ' || r == '&' || r >= utf8.RuneSelf }
 
 // compressed reports a body that is not as it stands.
 func (s *Source) compressed() bool {

@@ -68,8 +68,8 @@ func (s *Source) parts(boundary []byte, p *Part) (m match, said multipartPart, o
 
 // partSpelling is how the name of a part is spelled. Few servers decode it.
 func (s *Source) partSpelling(raw []byte, name string) Spelling {
-	spelling := ofField(raw, name)
-	if spelling == Another && ofField(s.name(raw, false), name) != Another {
+	spelling := ofFormField(raw, name)
+	if spelling == Another && ofFormField(s.name(raw, false), name) != Another {
 		return Cased
 	}
 	return spelling

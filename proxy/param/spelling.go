@@ -63,16 +63,20 @@ func ofName(name []byte, want string) Spelling {
 	return Another
 }
 
-// ofField is ofName in a query or form. GoFrame fills a struct by letters and digits alone (goodsId), and takes a name
-// with "&" in it for more pairs.
+// ofField is ofName in a query, form or text. GoFrame fills a struct by letters and digits alone (goodsId).
 func ofField(name []byte, want string) Spelling {
 	s := ofName(name, want)
-	switch {
-	case s != Another:
-	case bytes.IndexByte(name, '&') >= 0 && mentions(name, want):
-		return Nested
-	case bytes.IndexByte(name, ']') < 0 && sameLetters(name, want):
+	if s == Another && bytes.IndexByte(name, ']') < 0 && sameLetters(name, want) {
 		return Folded
+	}
+	return s
+}
+
+// ofFormField is ofField in a query or form, where GoFrame takes a name with "&" in it for more pairs.
+func ofFormField(name []byte, want string) Spelling {
+	s := ofField(name, want)
+	if s == Another && bytes.IndexByte(name, '&') >= 0 && mentions(name, want) {
+		return Nested
 	}
 	return s
 }
@@ -152,6 +156,31 @@ func sameLetters(name []byte, want string) bool {
 
 // isMark reports a byte of ASCII that is no letter or digit.
 func isMark(c byte) bool { return c < utf8.RuneSelf && (!isNameByte(c) || c == '_') }
+
+// namedInXML reports whether XML could have an element or attribute of the name, or one whose name is escaped. A word
+// is none within another (appid for id), and in a URL (?id=1).
+func namedInXML(text []byte, want string) bool {
+	for i := 1; i < len(text); i++ {
+		if before := text[i-1]; before > ' ' && strings.IndexByte(`<:"'`, before) < 0 {
+			continue
+		}
+		end := i
+		for end < len(text) && isXMLName(text[end]) {
+			end++
+		}
+		if sameLetters(text[i:end], want) {
+			return true
+		}
+	}
+	for tag := range bytes.SplitSeq(text, []byte{'<'}) {
+		if tag, _ = octets.Cut(tag, '>'); bytes.Contains(tag, []byte("&#")) {
+			return true
+		}
+	}
+	return false
+}
+
+func isXMLName(c byte) bool { return !isMark(c) || c == '_' || c == '-' || c == '.' }
 
 // mentions reports whether text holds the name in some spelling, but for escapes, or an encoded word (RFC 2047).
 func mentions(text []byte, want string) bool {

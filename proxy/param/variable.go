@@ -14,9 +14,9 @@
 //   - A pair next to ";" in a query or form is ambiguous: some servers split there too.
 //   - JSON is application/json, text/json or +json, but no x…+json, and valid (RFC 8259). Beside the element of an
 //     array that a path names, no other element may hold the rest of the path.
-//   - A form is application/x-www-form-urlencoded without broken escapes, parameters but charset, and "{" or "<" at its
-//     start, or multipart/form-data to the letter of
-//     RFC 7578, perhaps with lines before its first boundary. A body of another type is a bad request.
+//   - A form is application/x-www-form-urlencoded without broken escapes, and without "{" or "<" at its start, or
+//     multipart/form-data to the letter of RFC 7578, perhaps with lines before its first boundary. A body of another
+//     type is a bad request.
 //   - Compressed bodies, charsets other than UTF-8 and US-ASCII, and malformed Content-Types are ambiguous.
 //   - A SKU or user in a cookie has no space, quote, comma or backslash, else it is ambiguous.
 package param
