@@ -77,7 +77,7 @@ func FuzzQuery(f *testing.F) {
 		values, _ := url.ParseQuery(list)
 		all := values["sku"]
 		for name, more := range values {
-			if name != "sku" && phpName(name) == "sku" {
+			if !strings.EqualFold(name, "sku") && (phpName(name) == "sku" || isGoFrameName(name)) {
 				all = append(all, more...)
 			}
 		}
@@ -99,6 +99,11 @@ func FuzzQuery(f *testing.F) {
 func phpName(name string) string {
 	name, _, _ = strings.Cut(strings.TrimLeft(name, " \t\r\n\v\f["), "\x00")
 	return name
+}
+
+// isGoFrameName reports a name with the letters of sku, and no list.
+func isGoFrameName(name string) bool {
+	return !strings.Contains(name, "]") && sameLetters([]byte(name), "sku")
 }
 
 // A cookie that is found is the only one that net/http finds, if it takes the value for one.
