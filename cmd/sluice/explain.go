@@ -61,16 +61,16 @@ func newExplain() *cobra.Command {
 const exampleClient = "203.0.113.9"
 
 func (o *explainOptions) run(cmd *cobra.Command, request string) error {
+	peer, err := netip.ParseAddr(o.ip)
+	if err != nil {
+		return cli.Misuse(cmd, fmt.Errorf("--ip: %w", err))
+	}
 	if !strings.ContainsAny(request, " /") {
 		return o.key(cmd.OutOrStdout(), request)
 	}
 	c, err := config.Load(o.config, os.LookupEnv, gateway.Validate)
 	if err != nil {
 		return err
-	}
-	peer, err := netip.ParseAddr(o.ip)
-	if err != nil {
-		return cli.Misuse(cmd, fmt.Errorf("--ip: %w", err))
 	}
 	found, err := gateway.Explain(c, o.raw(request), peer)
 	if err != nil {
