@@ -51,7 +51,7 @@ func (s unreadStock) Enter(_ int64, sku, _ []byte) reject.Reason {
 	return reason
 }
 
-// A crowd that asks for SKUs which nobody knows must not keep the buyers of a known one out of the shop.
+// A crowd that asks for unknown SKUs must not keep the buyers of a known one out of the shop.
 func TestStockCheck_SKUThatIsNotReadYetTakesNoSlot(t *testing.T) {
 	stock := unreadStock{&stockMap{}, make(chan struct{}, 1), make(chan struct{})}
 	o := options(&recorder{})

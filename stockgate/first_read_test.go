@@ -186,12 +186,12 @@ func TestStockgate_OnlyWhatIsNotKnownToBeOnSaleIsAwaited(t *testing.T) {
 		want       reject.Reason
 		waits      bool
 	}{
-		"on sale":               {units: 5},
-		"on sale a while ago":   {units: 5, age: at}, // for Enter
-		"sold out":              {want: reject.SoldOut},
-		"sold out a while ago":  {age: at, want: reject.UnknownSKU, waits: true},
-		"that nobody asked for": {units: -1, want: reject.UnknownSKU, waits: true},
-		"while too many wait":   {units: -2, want: reject.Concurrency},
+		"on sale":                   {units: 5},
+		"on sale a while ago":       {units: 5, age: at}, // for Enter
+		"sold out":                  {want: reject.SoldOut},
+		"sold out a while ago":      {age: at, want: reject.UnknownSKU, waits: true},
+		"that no request has named": {units: -1, want: reject.UnknownSKU, waits: true},
+		"while too many wait":       {units: -2, want: reject.Concurrency},
 	} {
 		t.Run(what, func(t *testing.T) {
 			g := stepped(t, options(), NewMemory())

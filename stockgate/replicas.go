@@ -226,7 +226,9 @@ func (o *replica) gone(err error) bool {
 }
 
 // callReading makes one round trip that reads, to a replica where there is one to be read, or else to the master.
-func (r *Redis) callReading(ctx context.Context, key string, ask func(context.Context, redisconn.Commands) error) error {
+func (r *Redis) callReading(ctx context.Context, key string,
+	ask func(context.Context, redisconn.Commands) error) error {
+
 	if from := r.replicas.pick(ctx); from != nil {
 		err := r.call(ctx, from.link.To(key), read, ask)
 		if !from.gone(err) {

@@ -78,7 +78,8 @@ func CheckName(c *config.Config) error {
 		return c.Errorf("stock.redis", "%v", err)
 	}
 	defer link.Close()
-	err = link.Do(context.Background(), func(ctx context.Context, r redisconn.Commands) error { return r.Ping(ctx).Err() }, nil)
+	ping := func(ctx context.Context, r redisconn.Commands) error { return r.Ping(ctx).Err() }
+	err = link.Do(context.Background(), ping, nil)
 	if errors.Is(err, redisconn.ErrClaimed) {
 		return c.Errorf("name", "%v", err)
 	}

@@ -270,7 +270,8 @@ func (r *testedGateway) strike() error {
 	}
 	defer r.link.Close()
 	for _, name := range r.keys {
-		if err := r.on(name, func(ctx context.Context, c redisconn.Commands) error { return c.Del(ctx, name).Err() }); err != nil {
+		del := func(ctx context.Context, c redisconn.Commands) error { return c.Del(ctx, name).Err() }
+		if err := r.on(name, del); err != nil {
 			return fmt.Errorf("take the keys of the load test away: %w; they end by themselves within %s", err, leftFor)
 		}
 	}

@@ -82,7 +82,9 @@ func (s scripts) load(ctx context.Context, c redis.Cmdable) error {
 
 // eval runs the script of a call. Only NOSCRIPT lets it send again: then Redis has run nothing, and takes the
 // whole text, so that no flush can come between loading and calling.
-func (r *Store) eval(ctx context.Context, c redisconn.Commands, q *scriptCall, server *string) (reply []any, err error) {
+func (r *Store) eval(ctx context.Context, c redisconn.Commands, q *scriptCall, server *string) (
+	reply []any, err error) {
+
 	for _, text := range []bool{false, true} {
 		cmd := r.command(ctx, q, server, text)
 		if q.script == "reserve" && r.replicas > 0 {

@@ -41,7 +41,7 @@ func TestUnsent_OnlyWhatWasCertainlyNotSentIsUnsent(t *testing.T) {
 	}
 	server.Resume()
 	server.Kill()
-	testkit.Eventually(t, "refused", func() bool {
+	testkit.Eventually(t, "rejected", func() bool {
 		err := ping(t, l)
 		return Unsent(err) && !errors.Is(err, ErrBreakerOpen)
 	})
