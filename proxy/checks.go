@@ -45,7 +45,7 @@ func reasons(list ...reject.Reason) []reject.Reason { return list }
 // hears "sold out": the reservation is looked up before the schedule.
 var (
 	denyList = check{name: "deny list", config: "limits.deny", reasons: reasons(reject.DeniedIP),
-		applies: func(p *Proxy, _ *boundRoute) bool { return p.deny.Used || p.bypass.Used },
+		applies: func(p *Proxy, _ *boundRoute) bool { return p.deny.lookup != nil || p.bypass.lookup != nil },
 		decide:  (*Proxy).checkDenyList}
 	unmatched = check{name: "route", config: "route",
 		reasons: reasons(reject.NoRoute, reject.Ambiguous, reject.Loop),

@@ -121,17 +121,19 @@ func (t TrustedProxies) Rightmost(list []byte, more TrustedProxies, otherwise ne
 
 // networkSet is a list of networks, however long, that is asked once a request.
 type networkSet struct {
-	trie bart.Lite
-	Used bool // it has any
+	lookup func(netip.Addr) bool // nil = there is none
 }
 
 // newNetworkSet takes an IPv4-mapped prefix as the IPv4 prefix that it stands for.
 func newNetworkSet(prefixes []netip.Prefix) *networkSet {
-	l := &networkSet{Used: len(prefixes) > 0}
-	for _, p := range prefixes {
-		l.trie.Insert(plainPrefix(p))
+	if len(prefixes) == 0 {
+		return &networkSet{}
 	}
-	return l
+	var trie bart.Lite
+	for _, p := range prefixes {
+		trie.Insert(plainPrefix(p))
+	}
+	return &networkSet{trie.Lookup}
 }
 
 // plainPrefix is p in the form in which clients' addresses are: ::ffff:192.0.2.0/120 is 192.0.2.0/24.
@@ -144,5 +146,5 @@ func plainPrefix(p netip.Prefix) netip.Prefix {
 
 // Has reports whether addr is in one of the networks.
 func (n *networkSet) Has(addr netip.Addr) bool {
-	return n.Used && addr.IsValid() && n.trie.Lookup(addr)
+	return n.lookup != nil && addr.IsValid() && n.lookup(addr)
 }

@@ -16,21 +16,21 @@ import (
 func MemoryShopStock(in *embedredis.Server, c *config.Config, log *slog.Logger) (*stockgate.Redis, error) {
 	plain := *c
 	plain.Stock.Layout = config.Default().Stock.Layout
-	return OpenShopStockBy(memoryOptions(in, c), &plain, log)
+	return OpenShopStockBy(MemoryOptions(in, c), &plain, log)
 }
 
 // MemoryLedger is OpenLedger in a Redis of this process.
 func MemoryLedger(in *embedredis.Server, c *config.Config, visitor bool, log *slog.Logger) (*ledger.Store, error) {
 	alone := *c // what is lost with the process has no replica, no journal and no settler
 	alone.Stock.Redis.WaitReplicas, alone.Server.StateDir, alone.Stock.Reserve.StreamKeepUnread = 0, "", false
-	return openLedger(&alone, memoryOptions(in, c), visitor, log)
+	return openLedger(&alone, MemoryOptions(in, c), visitor, log)
 }
 
 // memoryTimeout only ends what hangs: the server is in this process.
 const memoryTimeout = 5 * time.Second
 
-// memoryOptions say how a Redis of this process is reached.
-func memoryOptions(in *embedredis.Server, c *config.Config) redisconn.Options {
+// MemoryOptions say how a Redis of this process is reached.
+func MemoryOptions(in *embedredis.Server, c *config.Config) redisconn.Options {
 	o := RedisOptions(c)
 	return redisconn.Options{
 		Topology: redisconn.Single, Addresses: []string{"memory"}, Dialer: in.Dial, PoolSize: min(o.PoolSize, 8),

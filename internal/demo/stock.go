@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"sluice/internal/embedredis"
 	"sluice/internal/load"
 	"sluice/stockgate/ledger"
+	"sluice/stockgate/redisconn"
 )
 
 // demoStock is where the units of a sale are, in a Redis of this process: with the shop, or in the gate's ledger. The
@@ -35,8 +35,7 @@ func newDemoStock(ctx context.Context, reserve bool, units int64) (s demoStock, 
 			_, err = s.Ledger.SetTotal(ctx, SKU, units, 1)
 		}
 	} else {
-		s.Shop = &shopStock{redis.NewClient(&redis.Options{Addr: "memory", Dialer: s.memory.Dial, MaxRetries: -1})}
-		err = s.Shop.client.Set(ctx, shopKey(SKU), units, 0).Err()
+		s.Shop, err = newShopStock(ctx, s.memory, units)
 	}
 	if err != nil {
 		s.close()
@@ -49,17 +48,22 @@ func (s demoStock) close() {
 		_ = s.Ledger.Close()
 	}
 	if s.Shop != nil {
-		_ = s.Shop.client.Close()
+		_ = s.Shop.redis.Close()
 	}
 	s.memory.Stop()
 }
 
 // shopStock is the stock of a shop that takes its units itself, where the gateway reads it.
-type shopStock struct {
-	client interface { // a *redis.Client
-		redis.Cmdable
-		io.Closer
+type shopStock struct{ redis *redisconn.Client }
+
+func newShopStock(ctx context.Context, in *embedredis.Server, units int64) (*shopStock, error) {
+	client, err := redisconn.New(stores.MemoryOptions(in, config.Default()))
+	if err != nil {
+		return nil, err
 	}
+	return &shopStock{client}, client.Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
+		return c.Set(ctx, shopKey(SKU), units, 0).Err()
+	}, nil)
 }
 
 // shopKey is the key that stock.layout.key names by default.
@@ -74,8 +78,12 @@ return 1`)
 
 // take takes a unit; one that is away has none.
 func (s *shopStock) take(ctx context.Context) (bool, error) {
-	sold, err := sellScript.Run(ctx, s.client, []string{shopKey(SKU)}).Int()
-	return err == nil && sold == 1, nil
+	var sold bool
+	_ = s.redis.Do(ctx, func(ctx context.Context, c redisconn.Commands) (err error) {
+		sold, err = sellScript.Run(ctx, c, []string{shopKey(SKU)}).Bool()
+		return err
+	}, nil)
+	return sold, nil
 }
 
 // gate is the rung that the order route stands on.
