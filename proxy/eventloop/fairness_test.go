@@ -4,6 +4,7 @@ package eventloop
 
 import (
 	"io"
+	"math"
 	"net"
 	"runtime"
 	"slices"
@@ -75,7 +76,8 @@ func (r *ring) start(t *testing.T, onCall func(n int64)) {
 }
 
 // Another goroutine runs soon after it becomes runnable, although the loop always has connections to serve.
-// Without the pause of the leader it waits for 10 ms, which are thousands of calls.
+// Without the pause of the leader it waits for 10 ms, which are thousands of calls. A machine that takes the processor
+// away meanwhile only adds calls, so the least of some tries counts.
 func TestLoop_BusyLoopLetsOtherGoroutinesRun(t *testing.T) {
 	const start, maxCalls = 1000, 8 * batchSize
 	for name, open := range map[string]func(t *testing.T, r *ring, ran func()) (trigger func()){
@@ -97,15 +99,20 @@ func TestLoop_BusyLoopLetsOtherGoroutinesRun(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, ranAt := openRing(t), make(chan int64, 1)
-			trigger := open(t, r, func() { ranAt <- r.served.Load() })
-			r.start(t, func(n int64) {
-				if n == start {
-					trigger()
-				}
-			})
-			if calls := receive(t, ranAt) - start; calls > maxCalls {
-				t.Errorf("it runs after %d calls of Serve, want at most %d", calls, maxCalls)
+			least := int64(math.MaxInt64)
+			for range 5 {
+				r, ranAt := openRing(t), make(chan int64, 1)
+				trigger := open(t, r, func() { ranAt <- r.served.Load() })
+				r.start(t, func(n int64) {
+					if n == start {
+						trigger()
+					}
+				})
+				least = min(least, receive(t, ranAt)-start)
+				r.group.Close()
+			}
+			if least > maxCalls {
+				t.Errorf("it runs after %d calls of Serve, want at most %d", least, maxCalls)
 			}
 		})
 	}
