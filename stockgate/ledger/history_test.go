@@ -228,7 +228,7 @@ func drawn(t *testing.T, h *history) string {
 	return file.Name()
 }
 
-// What desks make of their orders - batches, resendings, settlements, strays - is a history as well.
+// What reservers make of their orders - batches, resendings, settlements, strays - is a history as well.
 func TestReserver_CallsLookAsIfOneCameAfterTheOther(t *testing.T) {
 	server := redistest.Start(t)
 	lost := 0
@@ -237,12 +237,12 @@ func TestReserver_CallsLookAsIfOneCameAfterTheOther(t *testing.T) {
 		h := newHistory()
 		at := fmt.Sprint("sale ", seed)
 		testkit.Must[Stock](t)(recorder{connect(t, server, texts()), h}.SetTotal(t.Context(), at, 6, 2))
-		var desks []*Reserver
+		var reservers []*Reserver
 		for _, s := range stores {
-			desks = append(desks, opened(t, testOptions(), recorder{s, h}, nil))
+			reservers = append(reservers, opened(t, testOptions(), recorder{s, h}, nil))
 		}
-		testkit.Storm(24, 6, func(i int) { shopper(desks, at, rand.New(rand.NewPCG(seed, uint64(i)))) })
-		for _, d := range desks {
+		testkit.Storm(24, 6, func(i int) { shopper(reservers, at, rand.New(rand.NewPCG(seed, uint64(i)))) })
+		for _, d := range reservers {
 			d.Close(context.Background())
 		}
 		if illegal(t, sequential(honest), h) {
@@ -258,16 +258,16 @@ func TestReserver_CallsLookAsIfOneCameAfterTheOther(t *testing.T) {
 	}
 }
 
-// shopper orders at one of the desks, and settles at another.
-func shopper(desks []*Reserver, sku string, n *rand.Rand) {
-	d := desks[n.IntN(len(desks))]
+// shopper orders at one of the reservers, and settles at another.
+func shopper(reservers []*Reserver, sku string, n *rand.Rand) {
+	d := reservers[n.IntN(len(reservers))]
 	user := fmt.Sprint("user ", n.IntN(8))
 	out := d.Reserve(
 		d.o.Now(),
 		Order{SKU: []byte(sku), User: []byte(user), Key: []byte("of-" + user[5:]), Quantity: 1},
 	)
 	if out.Code == Held {
-		desks[n.IntN(len(desks))].Settle(sku, out.Serial, []Op{Confirm, Release, Refund}[n.IntN(3)])
+		reservers[n.IntN(len(reservers))].Settle(sku, out.Serial, []Op{Confirm, Release, Refund}[n.IntN(3)])
 	}
 }
 

@@ -103,7 +103,8 @@ func TestNews_AreToldWhenUnitsComeBackOrTheStateChangesAndOnlyThen(t *testing.T)
 	})
 }
 
-// across are two desks on connections of their own to one Redis with one unit, which the first desk's "winner" holds.
+// across are two reservers, each with connections of its own, on one Redis with one unit. The first one's "winner"
+// holds it.
 func across(t *testing.T, s *redistest.Server, memory time.Duration, user ...string) (here, there *Reserver) {
 	t.Helper()
 	o := testOptions()
@@ -112,17 +113,17 @@ func across(t *testing.T, s *redistest.Server, memory time.Duration, user ...str
 	if len(user) > 0 {
 		options.Username, options.Password = user[0], func() string { return user[1] }
 	}
-	var desks [2]*Reserver
-	for i := range desks {
+	var reservers [2]*Reserver
+	for i := range reservers {
 		r := testkit.Must[*Store](t)(NewStore(options))
 		t.Cleanup(func() { r.Close() })
 		if i == 0 {
 			testkit.Must[Stock](t)(r.SetTotal(t.Context(), testSKU, 1, 0))
 		}
-		desks[i] = opened(t, o, r, nil)
+		reservers[i] = opened(t, o, r, nil)
 	}
-	wants(t, "winner", desks[0].buy("winner", "won"), Held)
-	return desks[0], desks[1]
+	wants(t, "winner", reservers[0].buy("winner", "won"), Held)
+	return reservers[0], reservers[1]
 }
 
 // subscribers is how many listen at s.

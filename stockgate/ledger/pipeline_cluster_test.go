@@ -50,9 +50,9 @@ func TestPipelineCluster_SalesOfManySKUsAreRightWhileTheirSlotsMove(t *testing.T
 		o.Topology, o.Addresses, o.Timeout = redisconn.Cluster, nodes.Addrs(), 150*time.Millisecond
 		r := testkit.Must[*Store](t)(NewStore(o))
 		t.Cleanup(func() { r.Close() })
-		desk := testOptions()
-		desk.Timeout, desk.MaxWait = 300*time.Millisecond, time.Second
-		c.desks = append(c.desks, opened(t, desk, r, nil))
+		options := testOptions()
+		options.Timeout, options.MaxWait = 300*time.Millisecond, time.Second
+		c.reservers = append(c.reservers, opened(t, options, r, nil))
 	}
 	var skus []string
 	for i := range sold {

@@ -34,8 +34,8 @@ func nuisance(ctx context.Context, server *redistest.Server, n *rand.Rand) {
 
 // throng is buyers of many SKUs, of which each has few units, and what they hear.
 type throng struct {
-	t     *testing.T
-	desks []*Reserver
+	t         *testing.T
+	reservers []*Reserver
 
 	mu    sync.Mutex
 	heard map[string]map[string]Op // by SKU and serial: what was done to an order that was told to be held
@@ -45,7 +45,7 @@ type throng struct {
 func (c *throng) buy(sku string, key string, n *rand.Rand) {
 	for range 20 {
 		time.Sleep(time.Duration(n.IntN(50)) * time.Millisecond) // buyers come at different moments
-		d := c.desks[n.IntN(len(c.desks))]
+		d := c.reservers[n.IntN(len(c.reservers))]
 		out := d.Reserve(
 			d.o.Now(),
 			Order{SKU: []byte(sku), User: []byte("user of " + key), Key: []byte(key), Quantity: 1},
@@ -54,7 +54,7 @@ func (c *throng) buy(sku string, key string, n *rand.Rand) {
 		case Held:
 			op := []Op{Confirm, Confirm, Release}[n.IntN(3)]
 			c.hear(sku, key, op)
-			c.desks[n.IntN(len(c.desks))].Settle(sku, key, op)
+			c.reservers[n.IntN(len(c.reservers))].Settle(sku, key, op)
 			return
 		case Unsure, Overloaded:
 			continue
@@ -100,8 +100,9 @@ func (c *throng) balances(r *Store, sku string) error {
 	return nil
 }
 
-// Whatever happens to connections, scripts and the server: what buyers of many SKUs hear, and what desks and ledgers
-// say to each other in round trips that they share, is what calls could have come to that came one after the other.
+// Whatever happens to connections, scripts and the server: what buyers of many SKUs hear, and what reservers and
+// ledgers say to each other in round trips that they share, is what calls could have come to that came one after the
+// other.
 func TestPipelineFault_SalesOfManySKUsAreRightWhateverHappensToRedis(t *testing.T) {
 	const mostUnheard = 6
 	rounds, sold, buyers := 1, 50, 150
@@ -115,7 +116,7 @@ func TestPipelineFault_SalesOfManySKUsAreRightWhateverHappensToRedis(t *testing.
 	for _, s := range stores {
 		o := testOptions()
 		o.Timeout, o.MaxWait = 3*time.Second, 6*time.Second // a call that takes longer explains nothing
-		c.desks = append(c.desks, opened(t, o, recorder{s, h}, nil))
+		c.reservers = append(c.reservers, opened(t, o, recorder{s, h}, nil))
 	}
 	for round := range rounds {
 		named := func(i int) string { return fmt.Sprint("sku ", round, " ", i%sold) }
@@ -142,7 +143,7 @@ func TestPipelineFault_SalesOfManySKUsAreRightWhateverHappensToRedis(t *testing.
 			testkit.Check(t, err)
 		}
 	}
-	for _, d := range c.desks {
+	for _, d := range c.reservers {
 		d.Close(context.Background())
 	}
 	explained := 0
