@@ -152,6 +152,12 @@ func (r *Store) resume(dir string) (err error) {
 	if err := r.journal.Begin(r.instance); err != nil {
 		return fmt.Errorf("%w: %w", ErrStateDir, err)
 	}
+	for _, d := range r.journal.damaged {
+		kept, err := r.journal.setAside(d)
+		r.log.Error("the journal of server.state_dir is damaged: this process is another instance than the one before; a "+
+			"SKU whose ledger has lost orders waits for that one until an operator opens it (sluice stock recover)",
+			"file", d.path, "found", errors.Join(d.cause, err), "kept", kept, "instance_before", r.journal.former)
+	}
 	r.Log.Keep(r.journal, func(err, rejecting error) {
 		if rejecting != nil {
 			r.log.Error("orders are rejected: the journal of server.state_dir can neither be written nor deleted; "+

@@ -1,11 +1,13 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,6 +81,43 @@ func damagedJournal(dir string) error {
 		err = errors.Join(err, readErr, os.WriteFile(path, text, 0o600))
 	}
 	return err
+}
+
+// The process after a damaged journal is another instance, which the log says. The process after that is the same
+// instance again. The last damaged file is kept.
+func TestReturn_DamagedJournalIsSaidAndKeptBeside(t *testing.T) {
+	t.Parallel()
+	server, dir, lives := redistest.Start(t), t.TempDir(), 0
+	begin := func() (instance, said string) {
+		var text bytes.Buffer
+		o := optionsFor(server, 2)
+		o.StateDir, o.Log = dir, logTo(&text)
+		r := testkit.Must[*Store](t)(NewStore(o))
+		r.visits.Wait()
+		if lives++; lives == 1 {
+			testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1001", 99, 0))
+		}
+		for i := range 4 {
+			takes(t, r, fmt.Sprint(lives, "-", i))
+		}
+		killed(t, r)
+		return r.instance, text.String()
+	}
+	first, _ := begin()
+	for range 2 {
+		testkit.Check(t, damagedJournal(dir))
+		second, said := begin()
+		testkit.Want(t, "another instance", second != first, true)
+		for _, want := range []string{"server.state_dir is damaged", "0000000", "byte ", "kept=", first} {
+			testkit.Want(t, want+" in "+said, strings.Contains(said, want), true)
+		}
+		third, said := begin()
+		testkit.Want(t, "the next process", third, second)
+		testkit.Want(t, "it says so again", strings.Contains(said, "damaged"), false)
+		kept := testkit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "*", "damaged*")))
+		testkit.Want(t, "kept", len(kept), 1)
+		first = third
+	}
 }
 
 // An instance is killed, Redis loses its tail, and the SKU waits for that instance. What it tells when it returns is

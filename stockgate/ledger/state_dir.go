@@ -43,7 +43,18 @@ type StateDir struct {
 	name    string
 	seen    func() []seenRecord
 	broken  error // it cannot be written, nor deleted
+	damaged []damagedSegment
+	former  string // the name in a damaged journal; "" = none was read
 }
+
+// damagedSegment is a file of which a line cannot be read.
+type damagedSegment struct {
+	path  string
+	cause error
+}
+
+// damagedFile keeps the last damaged segment for who looks into it. No process reads it.
+const damagedFile = "damaged"
 
 const (
 	maxSegment   = 64 << 20       // bytes
@@ -219,6 +230,7 @@ func (j *StateDir) load(seen *Seen, log *OperationLog) error {
 		}
 		if errors.Is(err, errTorn) || errors.Is(err, errDamaged) {
 			whole = false
+			j.damaged = append(j.damaged, damagedSegment{j.path(n), fmt.Errorf("byte %d: %w", good, err)})
 		} else if err != nil {
 			return err
 		}
@@ -236,6 +248,7 @@ func (j *StateDir) load(seen *Seen, log *OperationLog) error {
 	}
 	log.endUnknown()
 	if !whole { // what follows a damaged line would never be read
+		j.former = last.Name
 		j.current++
 		j.bytes, j.placed = 0, 0
 	}
@@ -258,6 +271,16 @@ func (j *StateDir) Begin(name string) (err error) {
 		return fmt.Errorf("begin journal: %w", err)
 	}
 	return nil
+}
+
+// setAside takes a damaged segment out of the journal: the next process is this instance then. Before Begin has written
+// the name of this process, the next one would take what is left for the whole journal of the former instance.
+func (j *StateDir) setAside(d damagedSegment) (kept string, err error) {
+	kept = filepath.Join(j.dir, damagedFile)
+	if err := os.Rename(d.path, kept); err != nil {
+		return "", err
+	}
+	return kept, nil
 }
 
 func (j *StateDir) begin() *begin {
