@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -140,9 +141,10 @@ func (r *Store) handOver(ctx context.Context, told map[string]int64) bool {
 // ErrStateDir is the cause when no journal can be kept in the folder of StateDir.
 var ErrStateDir = errors.New("no journal can be kept there")
 
-// resume lets this store go on as the instance whose journal is in dir, if no process has it, or begins a journal.
+// resume lets this store go on as the instance whose journal is in dir, if no process has it, or begins a journal. Each
+// shop has a folder there by its name: the orders of one in the ledgers of another would be units that are never sold.
 func (r *Store) resume(dir string) (err error) {
-	if r.journal, err = openStateDir(dir, r.Seen, r.Log); err != nil {
+	if r.journal, err = openStateDir(filepath.Join(dir, string(r.name)), r.Seen, r.Log); err != nil {
 		return fmt.Errorf("%w: %w", ErrStateDir, err)
 	}
 	r.calls.Store(r.journal.Calls)

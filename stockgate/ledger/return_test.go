@@ -15,6 +15,7 @@ import (
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
+	"sluice/stockgate/redisconn"
 )
 
 // All instances are killed, and Redis restarts without its tail. Instances that return with their journals open the SKU
@@ -72,7 +73,7 @@ func TestReturn_InstancesThatWereKilledOpenWhatRedisHasLost(t *testing.T) {
 }
 
 func damagedJournal(dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*", "0*"))
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*", "0*"))
 	for _, path := range files {
 		text, readErr := os.ReadFile(path)
 		if readErr == nil {
@@ -114,10 +115,36 @@ func TestReturn_DamagedJournalIsSaidAndKeptBeside(t *testing.T) {
 		third, said := begin()
 		testkit.Want(t, "the next process", third, second)
 		testkit.Want(t, "it says so again", strings.Contains(said, "damaged"), false)
-		kept := testkit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "*", "damaged*")))
+		kept := testkit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "*", "*", "damaged*")))
 		testkit.Want(t, "kept", len(kept), 1)
 		first = third
 	}
+}
+
+// Two shops have one server.state_dir, and their processes are killed. None returns as an instance of the other shop:
+// it would close the SKUs that both have, and put the orders of one into the ledgers of the other.
+func TestReturn_ShopsOnOneFolderKeepTheirJournals(t *testing.T) {
+	t.Parallel()
+	server, dir := redistest.Start(t), t.TempDir()
+	begin := func(name redisconn.Name) *Store {
+		o := optionsFor(server, 2)
+		o.StateDir, o.Name = dir, name
+		r := testkit.Must[*Store](t)(NewStore(o))
+		r.visits.Wait()
+		return r
+	}
+	a := begin("a")
+	testkit.Must[Stock](t)(a.SetTotal(t.Context(), "1001", 9, 0))
+	takes(t, a, "s1")
+	killed(t, a)
+	b := begin("b")
+	testkit.Want(t, "the other shop has seen", len(b.Seen.SKUs()), 0)
+	testkit.Want(t, "it knows orders", len(notes(b.Log)), 0)
+	again := begin("a")
+	testkit.Want(t, "the instance that returns", again.instance, a.instance)
+	testkit.Want(t, "its orders", fmt.Sprint(notes(again.Log)), "map[s1:H]")
+	killed(t, b)
+	killed(t, again)
 }
 
 // An instance is killed, Redis loses its tail, and the SKU waits for that instance. What it tells when it returns is
