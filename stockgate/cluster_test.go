@@ -90,10 +90,29 @@ func TestCluster_StockIsReadFromAllOverAClusterAndOnlyADeadMastersIsUnknown(t *t
 			t.Errorf("%s, on the dead master is %t: %+v", sku, dead, out[i])
 		}
 	}
+	var dead []string
+	for i, sku := range skus {
+		if out[i].Fault != nil {
+			dead = append(dead, sku)
+		}
+	}
+	if err := r.Read(t.Context(), dead, out); err != nil { // the gate would take all of Redis for lost
+		t.Errorf("all that is asked for is on the dead master: %v", err)
+	}
+	for i, sku := range dead {
+		if out[i].Fault == nil {
+			t.Errorf("%s of a dead master: %+v", sku, out[i])
+		}
+	}
 	for range 20 {
 		if err := r.Ping(t.Context()); err != nil {
 			t.Fatalf("two of three masters are there, but: %v", err)
 		}
+	}
+	nodes.Masters[0].Kill()
+	nodes.Masters[2].Kill()
+	if err := r.Read(t.Context(), dead, out); err == nil {
+		t.Error("no master is there, and Redis is not lost")
 	}
 }
 

@@ -69,6 +69,19 @@ func spread(errs []error, out []layout.Reading) error {
 	return nil
 }
 
+// learn is spread, and takes a cluster for lost only where no master of it answers: else the faults are those of the SKUs
+// that were asked for, and the SKUs of other masters are sold on.
+func (r *Redis) learn(ctx context.Context, errs []error, out []layout.Reading) error {
+	err := spread(errs, out)
+	if err == nil || !r.scattered(ctx) || r.Ping(ctx) != nil {
+		return err
+	}
+	for i, err := range errs {
+		out[i] = layout.Reading{Fault: err}
+	}
+	return nil
+}
+
 // anyOf reports whether one of errs is Redis' own, with this beginning.
 func anyOf(errs []error, prefix string) bool {
 	for _, err := range errs {

@@ -83,7 +83,7 @@ func (r *Redis) readKeys(ctx context.Context, skus []string, out []layout.Readin
 		case tries < 2 && l.IsScript() && anyOf(errs, noCommand):
 			r.layout.Store(l.Older())
 		default:
-			return spread(errs, out)
+			return r.learn(ctx, errs, out)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (r *Redis) confirmUnknown(ctx context.Context, l *layout.Layout, skus []str
 	for k, i := range missing {
 		all[i] = errs[k]
 	}
-	return spread(all, out)
+	return r.learn(ctx, all, out)
 }
 
 // exec runs a pipeline. Its error is about Redis; what is wrong with a single key stays in its answer.
