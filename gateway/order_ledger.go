@@ -329,6 +329,9 @@ func (o *orderLedger) Check() (string, admin.Health) {
 		return fmt.Sprintf("%q stays frozen, so its orders are rejected: sluice stock recover %s shows both books; with "+
 			"--from FILE --apply it opens it; sluice stock list shows all such SKUs", sku, sku), admin.Degraded
 	}
+	if text := o.Store.Unkept(); text != "" {
+		return text, admin.Degraded
+	}
 	return "open", admin.Healthy
 }
 

@@ -161,13 +161,23 @@ func (r *Store) resume(dir string) (err error) {
 			"file", d.path, "found", errors.Join(d.cause, err), "kept", kept, "instance_before", r.journal.former)
 	}
 	r.Log.Keep(r.journal, func(err, rejecting error) {
+		text := "the journal of server.state_dir is given up until the next start: if this instance and Redis die in the " +
+			"same minute, an operator must open the SKUs"
 		if rejecting != nil {
-			r.log.Error("orders are rejected: the journal of server.state_dir can neither be written nor deleted; "+
-				"mend the disk, or restart without server.state_dir", "err", rejecting)
-			return
+			text, err = "orders are rejected: the journal of server.state_dir can neither be written nor deleted; mend the "+
+				"disk, or restart without server.state_dir", rejecting
 		}
-		r.log.Error("the journal of server.state_dir is given up until the next start: if this instance and "+
-			"Redis die in the same minute, an operator must open the SKUs", "err", err)
+		r.log.Error(text, "err", err)
+		text = fmt.Sprintf("%s (%v)", text, err)
+		r.unkept.Store(&text)
 	})
 	return nil
+}
+
+// Unkept says why no journal is kept in StateDir any more, and what that means; "" = it is kept, or there is no StateDir.
+func (r *Store) Unkept() string {
+	if text := r.unkept.Load(); text != nil {
+		return *text
+	}
+	return ""
 }

@@ -121,6 +121,24 @@ func TestReturn_DamagedJournalIsSaidAndKeptBeside(t *testing.T) {
 	}
 }
 
+// The file of a journal cannot be written any more, as on a full disk: the sale goes on, and the store says what is lost.
+func TestReturn_JournalThatIsGivenUpIsSaid(t *testing.T) {
+	t.Parallel()
+	o := optionsFor(redistest.Start(t), 2)
+	o.StateDir = t.TempDir()
+	r := testkit.Must[*Store](t)(NewStore(o))
+	testkit.Must[Stock](t)(r.SetTotal(t.Context(), "1001", 9, 0))
+	takes(t, r, "s1")
+	testkit.Want(t, "a journal that is kept", r.Unkept(), "")
+	testkit.Check(t, r.journal.out.Close())
+	takes(t, r, "s2")
+	if said := r.Unkept(); !strings.Contains(said, "given up until the next start") ||
+		!strings.Contains(said, "file already closed") {
+		t.Errorf("of a journal that is given up it is said: %q", said)
+	}
+	testkit.Check(t, r.Close())
+}
+
 // Two shops have one server.state_dir, and their processes are killed. None returns as an instance of the other shop:
 // it would close the SKUs that both have, and put the orders of one into the ledgers of the other.
 func TestReturn_ShopsOnOneFolderKeepTheirJournals(t *testing.T) {

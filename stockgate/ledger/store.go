@@ -62,8 +62,9 @@ type Store struct {
 	revisit  bool          // something has changed since the visit began
 	hurry    chan struct{} // the next try of a visit does not wait
 
-	journal *StateDir // nil = none
-	looked  bool      // a returned instance has looked at every ledger; of visits alone
+	journal *StateDir              // nil = none
+	unkept  atomic.Pointer[string] // why none is kept any more, and what to do; nil = it is
+	looked  bool                   // a returned instance has looked at every ledger; of visits alone
 }
 
 // StoreOptions say which Redis, and how much of its changes it remembers.
