@@ -195,7 +195,8 @@ func mentions(text []byte, want string) bool {
 	return false
 }
 
-// beginsAlike reports whether text begins with the name in any case, and whatever joins its words.
+// beginsAlike reports whether text begins with the name in any case, and whatever joins its words. Rack undoes escapes in
+// the names of parts (goods\_id).
 func beginsAlike(text []byte, want string) bool {
 	for n := 0; len(want) > 0; n++ {
 		for len(want) > 0 && isJoint(want[0]) {
@@ -215,7 +216,7 @@ func beginsAlike(text []byte, want string) bool {
 	return true
 }
 
-func isJoint(c byte) bool { return c == '_' || c == '-' || c == '.' || c == ' ' || c == '[' }
+func isJoint(c byte) bool { return strings.IndexByte(`_-. [\`, c) >= 0 }
 
 // sameInPHP compares names of one length for PHP, which makes "_" of dots, spaces and open brackets.
 func sameInPHP(name []byte, want string) bool {
