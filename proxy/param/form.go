@@ -23,23 +23,16 @@ func (s *Source) pair(list []byte, p *Part) ([]byte, Fault) {
 	return s.text(raw, true, p)
 }
 
-// pairs are those that bear the name; split reports that one stands next to ";". A "?" that begins the list is a part
-// of the first name, or URLSearchParams has dropped it.
+// pairs are those that bear the name; split reports that one stands next to ";". Netty, Vert.x and Spring WebFlux drop
+// "=" before a name.
 func (s *Source) pairs(list []byte, want string) (m match, split bool) {
-	asked := len(list) > 0 && list[0] == '?'
-	for before := byte('&'); len(list) > 0; asked = false {
+	for before := byte('&'); len(list) > 0; {
 		field, rest, after := list, []byte(nil), byte('&')
 		if i := bytes.IndexAny(list, "&;"); i >= 0 {
 			field, rest, after = list[:i], list[i+1:], list[i]
 		}
-		name, raw := octets.Cut(field, '=')
-		spelling := s.fieldSpelling(name, want)
-		if asked && spelling == Another {
-			if spelling = s.fieldSpelling(name[1:], want); spelling != Another {
-				spelling = max(spelling, Folded)
-			}
-		}
-		if m.add(spelling, raw) && (before == ';' || after == ';') {
+		name, raw := octets.Cut(bytes.TrimLeft(field, "="), '=')
+		if m.add(s.fieldSpelling(name, want), raw) && (before == ';' || after == ';') {
 			split = true
 		}
 		list, before = rest, after

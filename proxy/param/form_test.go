@@ -34,6 +34,9 @@ func TestQueryAndForm_AreReadInOneWayOrAmbiguous(t *testing.T) {
 		"sku=7&?sku=8":             "ambiguous duplicate_key sku",
 		"%3Fsku=8&sku=7":           "ambiguous duplicate_key sku",
 		"?":                        "missing",
+		"=sku=8&sku=7":             "ambiguous duplicate_key sku", // Netty, Spring WebFlux
+		"sku=7&==s%6bu=8":          "ambiguous duplicate_key sku",
+		"=8&sku=7&=":               "7",
 		"sku=7&sku=7":              "ambiguous duplicate_key sku", // a list of two to some readers
 		"sku=7&skus[]=8&x[sku]=9":  "7",
 		"SKU=7":                    "missing",

@@ -83,11 +83,12 @@ func ofFormField(name []byte, want string) Spelling {
 
 var byteOrderMark = []byte("\ufeff")
 
-// stripped is a name without what readers drop: Hono a byte order mark, PHP blanks before it, Rack 2 and qs brackets
-// before it, Django and Tomcat blanks on both sides of the name of a part, and PHP what follows a NUL.
+// stripped is a name without what readers drop: Hono a byte order mark, URLSearchParams a "?" that begins a query, PHP
+// blanks before it, Rack 2 and qs brackets before it, Django and Tomcat blanks on both sides of the name of a part, and
+// PHP what follows a NUL.
 func stripped(name []byte) []byte {
 	const blanks = " \t\r\n\v\f"
-	name = bytes.TrimLeft(bytes.TrimPrefix(name, byteOrderMark), blanks+"[]")
+	name = bytes.TrimLeft(bytes.TrimPrefix(name, byteOrderMark), blanks+"?[]")
 	if i := bytes.IndexByte(name, 0); i >= 0 {
 		name = name[:i]
 	}

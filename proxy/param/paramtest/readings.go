@@ -28,6 +28,7 @@ const (
 	GoForm                      // Go: FormValue, the first value, those of the body before those of the query
 	GoFrame                     // Go: Parse, names by letters and digits alone, and what begins with "{" is JSON
 	WSGI                        // Python: values of Flask and parse_qs, those of the query before those of the form
+	Netty                       // Java: QueryStringDecoder of Netty and Vert.x, which drops "=" before a name; Spring WebFlux
 	Database                    // a numeric column, intval, Number: several spellings of one number
 	NumReaders
 )
@@ -148,6 +149,8 @@ var Readings = []Row{
 	{Name, php, "goods.id[]=7", "[7]", Ambiguous},
 	{Name, []Reader{QS}, "[goods_id]=7", "7", Ambiguous},
 	{Name, []Reader{QS}, "goods_id.a=7", "{a:7}", Ambiguous},
+	{Name, []Reader{Netty}, "=goods_id=7", "7", Counts},
+	{Name, []Reader{Netty}, "==goods_id=7", "7", Counts},
 	{Name, []Reader{GoFrame}, "goodsid=7", "7", Counts},
 	{Name, []Reader{GoFrame}, "GoodsId=7", "7", Counts},
 	{Name, []Reader{GoFrame}, "'goods_id'=7", "7", Counts},
