@@ -14,6 +14,40 @@ func EndsSegment(c byte) bool { return c == '/' || c == '\\' || c == ';' || c ==
 // Dropped reports a byte that WHATWG URL drops wherever it stands.
 func Dropped(c byte) bool { return c == '\t' || c == '\r' || c == '\n' }
 
+// CutPrefixFold cuts prefix off text. It ignores case as Letter does.
+func CutPrefixFold(text []byte, prefix string) (rest []byte, ok bool) {
+	for i := range len(prefix) {
+		if len(text) == 0 {
+			return nil, false
+		}
+		c, n := Letter(text)
+		if c != octets.Lower(prefix[i]) {
+			return nil, false
+		}
+		text = text[n:]
+	}
+	return text, true
+}
+
+// Letter is the first letter of text, which is not empty, in lower case, and how many bytes it has. Some letters are no
+// ASCII, and an ASCII letter in the other case: the Kelvin sign and the long s by Unicode's simple folding, as in
+// JavaScript, and an i with or without its dot by equalsIgnoreCase of Java.
+func Letter(text []byte) (lower byte, n int) {
+	if text[0] < utf8.RuneSelf {
+		return octets.Lower(text[0]), 1
+	}
+	r, n := utf8.DecodeRune(text)
+	switch r {
+	case '\u212a':
+		return 'k', n
+	case 'ſ':
+		return 's', n
+	case 'İ', 'ı':
+		return 'i', n
+	}
+	return text[0], 1
+}
+
 // Spelling is how a name stands for the one that is configured.
 type Spelling uint8
 
@@ -21,7 +55,7 @@ type Spelling uint8
 const (
 	Another Spelling = iota // it is another name
 	Exact
-	Cased  // in another letter case (Unicode simple folding)
+	Cased  // in another letter case (Unicode simple folding, and i as in Java)
 	Folded // some reader makes the configured name of it
 	Nested // some reader makes a list or an object of the configured name
 )
@@ -31,10 +65,16 @@ func ofCase(name []byte, want string) Spelling {
 	switch {
 	case string(name) == want:
 		return Exact
-	case bytes.EqualFold(name, []byte(want)):
+	case bytes.EqualFold(name, []byte(want)), equalsIgnoreCase(name, want):
 		return Cased
 	}
 	return Another
+}
+
+// equalsIgnoreCase compares names as Java does, and so getBodyHttpData of Netty.
+func equalsIgnoreCase(name []byte, want string) bool {
+	rest, ok := CutPrefixFold(name, want)
+	return ok && len(rest) == 0
 }
 
 // ofName is the spelling of a decoded name in a query, form or cookie. It does not allocate.
@@ -196,8 +236,8 @@ func mentions(text []byte, want string) bool {
 	return false
 }
 
-// beginsAlike reports whether text begins with the name in any case, and whatever joins its words. Rack undoes escapes in
-// the names of parts (goods\_id).
+// beginsAlike reports whether text begins with the name in any case, and whatever joins its words. Rack undoes escapes
+// in the names of parts (goods\_id).
 func beginsAlike(text []byte, want string) bool {
 	for n := 0; len(want) > 0; n++ {
 		for len(want) > 0 && isJoint(want[0]) {

@@ -4,7 +4,7 @@ import "testing"
 
 func TestOfName_FoldsAsPHPDoes(t *testing.T) {
 	for name, want := range map[string]Spelling{
-		"goods_id": Exact, "Goods_ID": Cased, "good\u017f_id": Cased,
+		"goods_id": Exact, "Goods_ID": Cased, "good\u017f_id": Cased, "goods_\u0131d": Cased, "goods_\u0130D": Cased,
 		"goods.id": Folded, "goods id": Folded, "goods[id": Folded, "  goods.id": Folded, " goods_id": Folded,
 		"goods_id\x00x": Folded, "\tgoods_id": Folded, "goods.id\x00[]": Folded,
 		"goods_id[]": Nested, "goods_id[a]": Nested, "goods.id[]": Nested, "[goods_id]": Nested, "goods_id]": Nested,

@@ -5,10 +5,10 @@
 //   - $(arg_x) is $arg_x where letters follow the name. $form("order[sku_id]") has any name, $json("a.b".c) any key.
 //   - A variable names one place: path, query, form, JSON body, header or cookie. Other places are not looked into,
 //     but CheckOtherPlace compares the query with the body, whatever its type.
-//   - A name that stands twice there is ambiguous. Letter case does not tell names apart (Unicode simple folding),
-//     nor does punctuation in queries, forms and JSON, nor "_" for "-" in names of header fields. A name counts as
-//     there only when it is spelled as configured, or where a reader of package readings makes the configured name
-//     of it. A list of the name is ambiguous.
+//   - A name that stands twice there is ambiguous. Letter case does not tell names apart (Unicode simple folding, and i
+//     as in Java), nor does punctuation in queries, forms and JSON, nor "_" for "-" in names of header fields. A name
+//     counts as there only when it is spelled as configured, or where a reader of package readings makes the configured
+//     name of it. A list of the name is ambiguous.
 //   - Names and values are decoded once: %XX in paths and cookies, %XX and "+" in queries and forms, escapes in JSON.
 //   - A value is text in UTF-8, or a whole number in JSON, of which the digits count; anything else is a bad request.
 //   - A pair next to ";" in a query or form is ambiguous: some servers split there too.

@@ -2,7 +2,6 @@ package route
 
 import (
 	"bytes"
-	"unicode/utf8"
 
 	"sluice/internal/octets"
 	"sluice/proxy/param"
@@ -255,7 +254,7 @@ func withoutDropped(piece []byte, want string) bool {
 			piece = piece[1:]
 			continue
 		}
-		c, n := letter(piece)
+		c, n := param.Letter(piece)
 		if at == len(want) || c != octets.Lower(want[at]) {
 			return false
 		}
@@ -264,48 +263,14 @@ func withoutDropped(piece []byte, want string) bool {
 	return at == len(want)
 }
 
-// cutPrefix cuts prefix off piece. It ignores case.
-func cutPrefix(piece []byte, prefix string) (rest []byte, ok bool) {
-	for i := range len(prefix) {
-		if len(piece) == 0 {
-			return nil, false
-		}
-		c, n := letter(piece)
-		if c != octets.Lower(prefix[i]) {
-			return nil, false
-		}
-		piece = piece[n:]
-	}
-	return piece, true
-}
-
 // hasSuffix reports whether suffix ends piece. It ignores case.
 func hasSuffix(piece []byte, suffix string) bool {
 	for at := range piece {
-		if rest, ok := cutPrefix(piece[at:], suffix); ok && len(rest) == 0 {
+		if rest, ok := param.CutPrefixFold(piece[at:], suffix); ok && len(rest) == 0 {
 			return true
 		}
 	}
 	return suffix == ""
-}
-
-// letter is the first letter of piece in lower case, and how many bytes it has. Some letters are no ASCII, and an ASCII
-// letter in the other case: the Kelvin sign and the long s by Unicode's simple folding, as in JavaScript, and an i with
-// or without its dot by equalsIgnoreCase of Java.
-func letter(piece []byte) (lower byte, n int) {
-	if piece[0] < utf8.RuneSelf {
-		return octets.Lower(piece[0]), 1
-	}
-	r, n := utf8.DecodeRune(piece)
-	switch r {
-	case '\u212a':
-		return 'k', n
-	case 'ſ':
-		return 's', n
-	case 'İ', 'ı':
-		return 'i', n
-	}
-	return piece[0], 1
 }
 
 // pathOf is a path and query without the query and fragment.

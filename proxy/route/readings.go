@@ -1,6 +1,10 @@
 package route
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"sluice/proxy/param"
+)
 
 // readings are all ways to split the beginning of a path, followed at once. Each set has bit n where some reading has
 // matched the first n segments of a pattern.
@@ -81,7 +85,7 @@ func (r *readings) stepAffixed(e *entry, start uint64, piece []byte) {
 	for set := e.affixed; set != 0; set &= set - 1 {
 		i := bits.TrailingZeros64(set)
 		s := &e.segments[i]
-		behind, prefixed := cutPrefix(piece, s.prefix)
+		behind, prefixed := param.CutPrefixFold(piece, s.prefix)
 		begins := start>>i&1 != 0 && (odd || prefixed)
 		ends := odd || hasSuffix(piece, s.suffix)
 		if ends && (r.extended>>i&2 != 0 || begins && (odd || len(behind) > len(s.suffix))) {

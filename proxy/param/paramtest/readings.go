@@ -28,7 +28,7 @@ const (
 	GoForm                      // Go: FormValue, the first value, those of the body before those of the query
 	GoFrame                     // Go: Parse, names by letters and digits alone, and what begins with "{" is JSON
 	WSGI                        // Python: values of Flask and parse_qs, those of the query before those of the form
-	Netty                       // Java: QueryStringDecoder of Netty and Vert.x, which drops "=" before a name; Spring WebFlux
+	Netty                       // Java: QueryStringDecoder, also of Vert.x; Spring WebFlux
 	Database                    // a numeric column, intval, Number: several spellings of one number
 	NumReaders
 )
