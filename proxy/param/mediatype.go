@@ -27,6 +27,8 @@ type mediaType struct {
 	cause    reject.Cause // why the body cannot be looked into; NoCause = it can
 }
 
+const multipartForm = "multipart/form-data"
+
 // parseMediaType parses a Content-Type. An empty one is otherBody.
 func parseMediaType(v []byte) (m mediaType) {
 	media, parameters := octets.Cut(v, ';')
@@ -42,7 +44,7 @@ func parseMediaType(v []byte) (m mediaType) {
 	switch {
 	case octets.EqualFold(media, "application/x-www-form-urlencoded"):
 		m.kind = formBody
-	case octets.EqualFold(media, "multipart/form-data"):
+	case octets.EqualFold(media, multipartForm):
 		m.kind = multipartBody
 	case octets.EqualFold(media, "application/json"), octets.EqualFold(media, "text/json"), hasJSONSuffix(sub):
 		m.kind = jsonBody
@@ -50,7 +52,8 @@ func parseMediaType(v []byte) (m mediaType) {
 		return m
 	}
 	m.cause = m.parseParameters(parameters)
-	if m.cause == reject.NoCause && m.kind == multipartBody && m.boundary == nil {
+	// Netty and Vert.x take a multipart form for one of pairs where its type has a capital.
+	if m.cause == reject.NoCause && m.kind == multipartBody && (m.boundary == nil || string(media) != multipartForm) {
 		m.cause = reject.ContentTypeInvalid
 	}
 	return m

@@ -29,7 +29,7 @@ func TestMultipart_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		{partType, form(file, sku, named("name=note", "--b\r\nsku=2")), "1"},
 		{partType, form("content-disposition: Form-Data;name=sku\r\nContent-Type: text/plain; charset=UTF-8\r\n\r\n1"), "1"},
 		{partType, form("Content-Type: text/plain\r\nContent-Transfer-Encoding: 8bit\r\n" + sku), "1"},
-		{"Content-Type: Multipart/Form-Data; charset=utf-8; boundary=\"b0\"\r\n", form(sku), "1"},
+		{"Content-Type: multipart/form-data; Charset=utf-8; Boundary=\"b0\"\r\n", form(sku), "1"},
 		{partType, form("Content-Type: text/plain; charset=ISO-8859-1\r\nContent-Transfer-Encoding: 8bit\r\n" + sku), "1"},
 		{partType, form("Content-Type: text/plain; charset=GBK\r\n" + sku), "1"},
 		{partType, form("Content-Type: text/plain; charset=utf-16\r\n"+named("name=note", "\x00a"), sku), "1"},
@@ -113,6 +113,7 @@ func TestMultipart_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		{partType, form(sku, named("name=a", "x\r\n--b0x\r\ny")), broken},
 		{partType + "Content-Encoding: gzip\r\n", form(sku), "ambiguous body_compressed"},
 		{"Content-Type: multipart/form-data\r\n", form(sku), invalid},
+		{"Content-Type: Multipart/form-data; boundary=b0\r\n", "sku=2\r\n" + form(sku), invalid}, // a form of pairs to Netty
 		{media + "boundary=b0; boundary=b1\r\n", form(sku), invalid},
 		{media + "boundary=b0; boundary*=utf-8''b1\r\n", form(sku), invalid},
 		{media + "xboundary=b1; boundary=b0\r\n", form(sku), invalid},
