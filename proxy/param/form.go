@@ -65,7 +65,11 @@ func (s *Source) formField(p *Part) ([]byte, Fault) {
 	case m.kind == formBody && s.beginsOtherwise():
 		return nil, ambiguous(reject.BodyNotForm, "")
 	case m.kind == formBody:
-		return s.pair(s.Body, p)
+		value, fault := s.pair(s.Body, p)
+		if m.foreign && !isASCII(value) {
+			return nil, ambiguous(reject.BodyNotUTF8, "")
+		}
+		return value, fault
 	case m.kind == multipartBody:
 		return s.formPart(m.boundary, p)
 	}

@@ -24,6 +24,7 @@ type mediaType struct {
 	kind     bodyKind
 	boundary []byte       // of multipartBody; part of the field
 	charset  []byte       // likewise; nil = none was named
+	foreign  bool         // a form's values are of another charset, which has the bytes of ASCII
 	cause    reject.Cause // why the body cannot be looked into; NoCause = it can
 }
 
@@ -89,7 +90,11 @@ func (m *mediaType) parseParameters(list []byte) (cause reject.Cause) {
 				return reject.ContentTypeInvalid
 			}
 			hasCharset, m.charset = true, value
-			if !isUTF8Charset(value) {
+			switch {
+			case isUTF8Charset(value):
+			case m.kind != jsonBody && isASCIISuperset(value): // Apache's HttpClient says ISO-8859-1
+				m.foreign = true
+			default:
 				cause = reject.BodyNotUTF8
 			}
 		case m.kind == multipartBody:
@@ -115,7 +120,7 @@ func isUTF8Charset(name []byte) bool {
 
 // isASCIISuperset reports a charset whose bytes below 0x80 are ASCII: text of those alone reads the same in UTF-8.
 func isASCIISuperset(name []byte) bool {
-	for _, prefix := range [...]string{"iso-8859-", "windows-125", "gbk", "gb2312", "gb18030"} {
+	for _, prefix := range [...]string{"iso-8859-", "windows-125", "gb", "big5", "euc-", "shift_jis", "koi8-"} {
 		if octets.HasPrefixFold(name, prefix) {
 			return true
 		}
@@ -177,8 +182,7 @@ func (s *Source) typeHas(word string) bool { return containsFold(s.Head.Peek("Co
 func (s *Source) otherCause() reject.Cause {
 	m := s.mediaType()
 	switch {
-	case m.cause != reject.NoCause &&
-		(m.cause != reject.BodyNotUTF8 || m.kind == multipartBody || !asciiCharset(m.charset)):
+	case m.cause != reject.NoCause && (m.cause != reject.BodyNotUTF8 || !isASCIISuperset(m.charset)):
 		return m.cause
 	case s.compressed():
 		return reject.BodyCompressed
@@ -213,16 +217,6 @@ func isBeforeText(r rune) bool { return r <= ' ' || r == '&' || r >= utf8.RuneSe
 func (s *Source) compressed() bool {
 	for name, value := range s.Head.Fields {
 		if len(value) > 0 && octets.EqualFold(name, "Content-Encoding") {
-			return true
-		}
-	}
-	return false
-}
-
-// asciiCharset reports a charset in which the bytes of ASCII mean themselves.
-func asciiCharset(name []byte) bool {
-	for _, prefix := range [...]string{"iso-8859-", "windows-125", "gb", "big5", "euc-", "shift_jis", "koi8-"} {
-		if octets.HasPrefixFold(name, prefix) {
 			return true
 		}
 	}

@@ -38,7 +38,10 @@ func TestContentType_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		{"application/x-www-form-urlencoded", form, "1"},
 		{"Application/X-WWW-Form-Urlencoded;charset=utf8", form, "1"},
 		{"application/x-www-form-urlencoded; charset=IBM037", form, otherLetter},
-		{"application/x-www-form-urlencoded; charset=ISO-8859-1", form, otherLetter},
+		{"application/x-www-form-urlencoded; charset=utf-16", form, otherLetter},
+		{"application/x-www-form-urlencoded; charset=ISO-8859-1", form, "1"}, // Apache's HttpClient
+		{"application/x-www-form-urlencoded; charset=GBK", form, "1"},
+		{"application/x-www-form-urlencoded; charset=GBK", form + "%c3%a9", otherLetter},
 		{"application/x-www-form-urlencoded,x", form, invalid},
 		{"application/x-www-form-urlencoded; x=json", form, invalid},                    // formidable looks for the word
 		{"application/x-www-form-urlencoded+json", json, "bad type_not_json $json_sku"}, // a form for h3 and Hertz

@@ -46,6 +46,7 @@ func (s *Source) formPart(boundary []byte, p *Part) ([]byte, Fault) {
 func (s *Source) parts(boundary []byte, p *Part) (m match, said multipartPart, ok bool) {
 	var room [2 + maxBoundary]byte
 	delimiter := append(append(room[:0], dashes...), boundary...)
+	said.foreign = s.mediaType().foreign
 	preamble, rest, ok := bytes.Cut(s.Body, delimiter)
 	ok = ok && isPreamble(preamble)
 	for ok {
@@ -104,7 +105,7 @@ type multipartPart struct {
 	name, content []byte
 	file          bool
 	encoded       bool // the content is not as it stands
-	foreign       bool // the content is of a charset other than UTF-8; servers that do not heed it read it as UTF-8
+	foreign       bool // mediaType.foreign; servers that do not heed the charset read UTF-8
 }
 
 // parse parses what stands between two delimiters. ok is false where parsers could find something else.
@@ -143,13 +144,7 @@ func (p *multipartPart) parse(inside []byte) (ok bool) {
 func (p *multipartPart) parseParameters(list []byte) bool {
 	var m mediaType
 	cause := m.parseParameters(list)
-	switch {
-	case cause != reject.BodyNotUTF8:
-	case isASCIISuperset(m.charset):
-		p.foreign = true
-	default:
-		p.encoded = true
-	}
+	p.foreign, p.encoded = p.foreign || m.foreign, p.encoded || cause == reject.BodyNotUTF8
 	return cause != reject.ContentTypeInvalid
 }
 

@@ -32,6 +32,9 @@ func TestMultipart_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		{"Content-Type: multipart/form-data; Charset=utf-8; Boundary=\"b0\"\r\n", form(sku), "1"},
 		{partType, form("Content-Type: text/plain; charset=ISO-8859-1\r\nContent-Transfer-Encoding: 8bit\r\n" + sku), "1"},
 		{partType, form("Content-Type: text/plain; charset=GBK\r\n" + sku), "1"},
+		{media + "boundary=b0; charset=ISO-8859-1\r\n", form(sku, named("name=note", "\xe9")), "1"}, // Apache's HttpClient
+		{media + "boundary=b0; charset=ISO-8859-1\r\n", form(named("name=sku", "\xc3\xa9")), "ambiguous body_not_utf8"},
+		{media + "boundary=b0; charset=utf-16\r\n", form(sku), "ambiguous body_not_utf8"},
 		{partType, form("Content-Type: text/plain; charset=utf-16\r\n"+named("name=note", "\x00a"), sku), "1"},
 		{partType, form("Content-Transfer-Encoding: base64\r\n"+named("name=note", "YQ=="), sku), "1"},
 		{partType, "\r\n" + form(sku), "1"},

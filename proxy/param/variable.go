@@ -17,7 +17,8 @@
 //   - A form is application/x-www-form-urlencoded without broken escapes, and without "{" or "<" at its start, or
 //     multipart/form-data to the letter of RFC 7578, perhaps with lines before its first boundary. A body of another
 //     type is a bad request.
-//   - Compressed bodies, charsets other than UTF-8 and US-ASCII, and malformed Content-Types are ambiguous.
+//   - Compressed bodies, charsets other than UTF-8 and US-ASCII, and malformed Content-Types are ambiguous. A form may
+//     have a charset with the bytes of ASCII where the value has no others.
 //   - A SKU or user in a cookie has no space, quote, comma or backslash, else it is ambiguous.
 package param
 
