@@ -7,7 +7,21 @@ mode = "observe"`,
 	{`[server]
 listen = [":8080"
 [log]`,
-		`:3: server.listen: expected a comma (',') or array terminator (']'), but got '[' (column 19)`},
+		`:3: server.listen: expected a comma (',') or array terminator (']'), but got '['; write a comma between values, and ` +
+			`] at the end of the list (column 19)`},
+	{"mode = “observe”", `:1: mode: expected value but found '“' instead; write " in place of “ (column 8)`},
+	{`server.trusted_proxies = ["10.0.0.0/8"，"192.168.0.0/16"]`,
+		`:1: server.trusted_proxies: expected a comma (',') or array terminator (']'), but got '，'; write , in place of ， ` +
+			`(column 39)`},
+	{"mode ＝ 1", `:1: expected '.' or '=', but got '＝' instead; write = in place of ＝ (column 6)`},
+	{"mode： 1", `:1: expected '.' or '=', but got '：' instead; write = in place of ： (column 5)`},
+	{"mode\u3000= 1", `:1: expected '.' or '=', but got '\u3000' instead; delete this character, or write a space: it only ` +
+		`looks like one (column 5)`},
+	{"mode = 1 # \xb9\xdb", `:1: invalid UTF-8 byte: 0xb9; save the file as UTF-8, and not as GBK (column 11)`},
+	{"admin.token_file = \"C:\\secret\"", `:1: admin.token_file: invalid escape in string '\s'; write two of \, or ' ' ` +
+		`around the text (column 21)`},
+	{"[route]\nname = \"a\"\n[[route]]\nname = \"b\"", ":3: key 'route' was already created and cannot be used as an " +
+		"array: on line 1; write [[route]], with two brackets, on each of these lines"},
 	{`stock.on_error = "reject"
 stock.redis.timeout = "1s"
 [stock]
@@ -42,7 +56,7 @@ level = ${LEVEL}`,
 		`:2: log.level: expected value but found '$' instead; write one key a line, and text in quotes (column 9)`},
 	{`[log] level = "info"`, `:1: log: expected a top-level item to end with a newline, comment, or EOF, but got 'l' ` +
 		`instead; write one key a line, and text in quotes (column 6)`},
-	{`mode = "\q"`, `:1: mode: invalid escape in string '\q' (column 9)`},
+	{`mode = "\q"`, `:1: mode: invalid escape in string '\q'; write two of \, or ' ' around the text (column 9)`},
 	{`[limits.connection]
 request_burst = 010`,
 		`:2: limits.connection.request_burst: invalid integer "010": cannot have leading zeroes (column 17)`},

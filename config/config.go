@@ -238,7 +238,7 @@ func wayOutOfTwice(message, line, first string) string {
 // firstOf is the line on which the key stands first that the parser's message names as defined twice; 0 = the message
 // is another, or it is not found.
 func firstOf(text string, line int, message string) (first int) {
-	found := regexp.MustCompile(`key '([^']+)' has already been defined`).FindStringSubmatch(message)
+	found := regexp.MustCompile(`key '([^']+)' (?:has already been defined|was already created)`).FindStringSubmatch(message)
 	if found == nil {
 		return 0
 	}
@@ -261,16 +261,36 @@ func plain(message string) string {
 		}
 		return c
 	}, message)
-	if strings.HasPrefix(message, "expected value") || strings.HasPrefix(message, "expected a top-level item") {
-		message += "; write one key a line, and text in quotes"
+	if got := foreign.FindStringSubmatch(message); got != nil {
+		if write, known := lookalikes[got[1]]; known {
+			return message + "; write " + write + " in place of " + got[1]
+		}
+		return message + "; delete this character, or write a space: it only looks like one"
 	}
-	if strings.HasPrefix(message, "expected '.' or '=', but got ':'") {
-		message += "; the file is TOML and not YAML: write key = value, and text in quotes"
-	}
-	if strings.HasPrefix(message, "strings cannot contain newlines") {
-		message += "; close the quotes on this line"
+	for _, slip := range slips {
+		if strings.HasPrefix(message, slip.message) {
+			return message + "; " + slip.wayOut
+		}
 	}
 	return message
+}
+
+// foreign finds the character at which the parser stopped, where it is none of ASCII.
+var foreign = regexp.MustCompile(`(?:got|found) '([^\x00-\x7f]|\\u[0-9a-f]{4})'`)
+
+// lookalikes are what a Chinese keyboard or a word processor writes, and what TOML wants there.
+var lookalikes = map[string]string{"“": `"`, "”": `"`, "‘": "'", "’": "'", "＂": `"`, "，": ",", "、": ",", "：": "=",
+	"＝": "=", "【": "[", "】": "]", "［": "[", "］": "]", "＃": "#"}
+
+// slips are the beginnings of the parser's messages, and the ways out.
+var slips = []struct{ message, wayOut string }{
+	{"expected value", "write one key a line, and text in quotes"},
+	{"expected a top-level item", "write one key a line, and text in quotes"},
+	{"expected '.' or '=', but got ':'", "the file is TOML and not YAML: write key = value, and text in quotes"},
+	{"strings cannot contain newlines", "close the quotes on this line"},
+	{"expected a comma (',') or array terminator", "write a comma between values, and ] at the end of the list"},
+	{"invalid escape in string", `write two of \, or ' ' around the text`},
+	{"invalid UTF-8 byte", "save the file as UTF-8, and not as GBK"},
 }
 
 func lowerFirst(s string) string {
