@@ -22,6 +22,11 @@ listen = [":8080"
 		`around the text (column 21)`},
 	{"[route]\nname = \"a\"\n[[route]]\nname = \"b\"", ":3: key 'route' was already created and cannot be used as an " +
 		"array: on line 1; write [[route]], with two brackets, on each of these lines"},
+	{"[limits.window]\nmax_in_flight = 5\ntrusted_proxies = []",
+		`:2: limits.window.max_in_flight: unknown key in [limits.window]; max_in_flight belongs in ` +
+			`[limits.concurrency] or [route] or [queue]
+:3: limits.window.trusted_proxies: unknown key in [limits.window]; trusted_proxies belongs in [server] or [decide]`},
+	{"trusted_proxies = []", `:1: trusted_proxies: unknown key; trusted_proxies belongs in [server] or [decide]`},
 	{`stock.on_error = "reject"
 stock.redis.timeout = "1s"
 [stock]

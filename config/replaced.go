@@ -18,7 +18,8 @@ func unknown(kind, name string, known []string) string {
 }
 
 // unknownIn is unknown for a name in a table. A name that is known at the top of the file was meant for there: a line
-// that is appended to a file belongs to its last table. A name like none of the table is looked for in the others.
+// that is appended to a file belongs to its last table. A name of few other tables was meant for one of them; a name
+// like none of the table is looked for in the others, too.
 func unknownIn(table, kind, name string, known []string) string {
 	top := reflect.TypeFor[Config]()
 	for i := range top.NumField() {
@@ -32,15 +33,22 @@ func unknownIn(table, kind, name string, known []string) string {
 				WithoutIndexes(table), name)
 		}
 	}
-	if Nearest(name, known) != "" {
-		return unknown(kind, name, known)
-	}
 	tables := map[string][]string{}
 	for _, key := range keysBelow(top, "") {
 		if in := tableOf(key); in != "" {
 			last := key[len(in)+1:]
 			tables[last] = append(tables[last], in)
 		}
+	}
+	if in := tables[name]; kind == "key" && len(in) > 0 && len(in) <= 3 {
+		where := ""
+		if table != "" {
+			where = " in [" + WithoutIndexes(table) + "]"
+		}
+		return fmt.Sprintf("unknown key%s; %s belongs in [%s]", where, name, strings.Join(in, "] or ["))
+	}
+	if Nearest(name, known) != "" {
+		return unknown(kind, name, known)
 	}
 	near := Nearest(name, slices.Sorted(maps.Keys(tables)))
 	switch in := tables[near]; {
