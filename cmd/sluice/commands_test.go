@@ -176,9 +176,12 @@ func TestSluice_ListOfUnknownOrdersSaysWhatItLeavesOut(t *testing.T) {
 		{0, 0, "no order is held: nothing"}, {1, 0, "no other order is held"}, {0, 20, "20 held orders have"},
 		{1, 20, "20 other held orders have"},
 	} {
-		if got := otherHeld(c.listed, c.held, true); !strings.HasPrefix(got, c.want) {
+		if got := otherHeld(c.listed, c.held, ""); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%d listed, %d held: %s; want %s", c.listed, c.held, got, c.want)
 		}
+	}
+	if got := otherHeld(0, 1, "127.0.0.1:8090"); !strings.Contains(got, "add --admin 127.0.0.1:8090") {
+		t.Errorf("the instance that is known is not named: %s", got)
 	}
 }
 

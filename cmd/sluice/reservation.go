@@ -174,7 +174,7 @@ func listReservations(cmd *cobra.Command, at *target, state, sku string, limit i
 			fmt.Fprintln(os.Stderr, "there are more: raise --limit")
 		}
 	case state == "unknown":
-		fmt.Fprintln(os.Stderr, otherHeld(len(all.Reservations), all.Held, at.Admin != ""))
+		fmt.Fprintln(os.Stderr, otherHeld(len(all.Reservations), all.Held, at.asked))
 	case len(all.Reservations) == 0 && state == "stuck":
 		fmt.Fprintln(os.Stderr, "no order of the queue is stuck")
 	case len(all.Reservations) == 0:
@@ -184,8 +184,8 @@ func listReservations(cmd *cobra.Command, at *target, state, sku string, limit i
 }
 
 // otherHeld says what a list of so many unknown orders leaves out. Only an instance knows of which orders the response
-// was lost, and only until it ends.
-func otherHeld(listed, held int, running bool) string {
+// was lost, and only until it ends: unasked is the address of one that could be asked, "" = none.
+func otherHeld(listed, held int, unasked string) string {
 	switch {
 	case held == 0 && listed == 0:
 		return "no order is held: nothing is left to decide by hand"
@@ -198,8 +198,9 @@ func otherHeld(listed, held int, running bool) string {
 	}
 	text := fmt.Sprintf("%d %sheld orders have no known outcome yet and are not past their deadline: "+
 		"sluice reservation list --state held", held, other)
-	if !running {
-		text += "\norders whose response was lost are known to the instance that sent them: add --admin ADDRESS"
+	if unasked != "" {
+		text += "\norders whose response was lost are known to the instance that sent them: add --admin " + unasked +
+			", or the address of another instance"
 	}
 	return text
 }

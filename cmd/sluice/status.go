@@ -55,7 +55,7 @@ func watchStatus(cmd *cobra.Command, at *target) error {
 	if err != nil {
 		return err
 	}
-	return Watch(to)
+	return Watch(to, at.asked)
 }
 
 func printStatus(cmd *cobra.Command, at *target) error {
@@ -69,7 +69,7 @@ func printStatus(cmd *cobra.Command, at *target) error {
 			return err
 		}
 	}
-	if _, err := io.WriteString(cmd.OutOrStdout(), View{Width: 200, Height: 200}.Draw(&s, past.Seconds,
+	if _, err := io.WriteString(cmd.OutOrStdout(), View{Width: 200, Height: 200, Admin: at.asked}.Draw(&s, past.Seconds,
 		"")); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ const operateWithin = 10 * time.Second
 type target struct {
 	Config, Admin, TokenFile string
 
+	asked     string // address of the gateway, by --admin or by the file; "" = the file has none
 	configSet bool
 	fileTold  bool // the gateway's answer says what is wrong with the file
 }
@@ -84,6 +85,7 @@ func (t *target) open() (c adminclient.Client, done func(), err error) {
 		return c, nil, fmt.Errorf("%w\ncannot read where Redis is; correct the file, or ask a running gateway: --admin %s",
 			err, adminclient.LocalAddress(admin.Listen))
 	}
+	t.asked = adminclient.LocalAddress(loaded.Admin.Listen)
 	if loaded.Stock.Source != "redis" {
 		return c, nil, noStockHere(t.Config, loaded)
 	}
@@ -106,6 +108,7 @@ func noStockHere(file string, c *config.Config) error {
 
 // openRunning is a client of a running gateway: that of --admin, or where the configuration has it listen.
 func (t *target) openRunning() (adminclient.Client, error) {
+	t.asked = t.Admin
 	if t.Admin != "" {
 		return t.remote()
 	}
@@ -122,6 +125,7 @@ func (t *target) openRunning() (adminclient.Client, error) {
 			return adminclient.Client{}, err
 		}
 	}
+	t.asked = adminclient.LocalAddress(admin.Listen)
 	to := adminclient.Client{Token: string(admin.Token)}
 	to.Base, to.HTTP = adminclient.NewHTTP(admin.Listen, operateWithin)
 	return to, nil

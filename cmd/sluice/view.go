@@ -17,6 +17,7 @@ import (
 // View draws a gate's status as lines of text.
 type View struct {
 	Width, Height int
+	Admin         string // address of the gate, as --admin takes it
 	colour        bool
 }
 
@@ -103,7 +104,7 @@ func (b View) traffic(s *admin.Second, seconds []admin.Second) []string {
 			s.Upstream.Up, s.Upstream.Targets)))
 	if s.Unknown > 0 {
 		lines = append(lines, b.in(warn, b.cut(fmt.Sprintf("unknown   %d orders: sluice reservation list --unknown "+
-			"--admin ADDRESS", s.Unknown))))
+			"--admin %s", s.Unknown, b.Admin))))
 	}
 	if r := s.Redis; r != nil {
 		up := "up"

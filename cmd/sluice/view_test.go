@@ -47,10 +47,10 @@ func TestView_TheBoardFitsIntoATerminal(t *testing.T) {
 }
 
 func TestView_TheBoardTellsRatesAndReasonsTheLoudestFirst(t *testing.T) {
-	text := View{Width: 200, Height: 100}.Draw(busyGate(), nil, "")
+	text := View{Width: 200, Height: 100, Admin: "127.0.0.1:8090"}.Draw(busyGate(), nil, "")
 	for _, want := range []string{"in        1500/s  admitted 500/s  rejected 1000/s",
 		"rejected  sold_out 800/s  window 200/s", "p50 12ms  p99 45ms", "in flight 20 of 256", "1 of 2 targets up",
-		"redis     AWAY  100/s", "unknown   2 orders: sluice reservation list --unknown",
+		"redis     AWAY  100/s", "unknown   2 orders: sluice reservation list --unknown --admin 127.0.0.1:8090\n",
 		"override  3: limits.window.max = 50, 100 again at"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)

@@ -23,8 +23,8 @@ const (
 )
 
 // Watch draws the gate's status once a second until the operator ends it. Where there is no terminal it prints a line a
-// second.
-func Watch(to adminclient.Client) error {
+// second. at is the gate's address, as --admin takes it.
+func Watch(to adminclient.Client, at string) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	if !terminal(os.Stdout) {
@@ -49,7 +49,7 @@ func Watch(to adminclient.Client) error {
 	var w watched
 	for {
 		w.refresh(ctx, to)
-		b := View{colour: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+		b := View{Admin: at, colour: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 		b.Width, b.Height = terminalSize(os.Stdout)
 		b.Height -= 2 // the line below, and the cursor's
 		text := w.page(b, time.Now()) + b.in(quiet, "q ends this")
