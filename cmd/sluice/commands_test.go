@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -182,6 +183,32 @@ func TestSluice_ListOfUnknownOrdersSaysWhatItLeavesOut(t *testing.T) {
 	}
 	if got := otherHeld(0, 1, "127.0.0.1:8090"); !strings.Contains(got, "add --admin 127.0.0.1:8090") {
 		t.Errorf("the instance that is known is not named: %s", got)
+	}
+}
+
+// --instance of undo is that of set: where the fleet has an override of the key, too, it says which of the two.
+func TestOverride_UndoOfThisInstanceLeavesTheFleets(t *testing.T) {
+	var undone string
+	gate := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "DELETE" {
+			undone = r.URL.Path
+			_, _ = io.WriteString(w, `{"id":"2"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"overrides":[{"id":"1","key":"limits.window.max","scope":"fleet"},`+
+			`{"id":"2","key":"limits.window.max","scope":"instance"},{"id":"3","key":"mode","scope":"fleet"}]}`)
+	}))
+	defer gate.Close()
+	if err := typed(t, "override undo limits.window.max --instance --admin "+gate.URL); err != nil ||
+		undone != "/api/v1/overrides/2" {
+		t.Errorf("asked for %q: %v", undone, err)
+	}
+	undone = ""
+	for _, name := range []string{"mode", "3", "9"} {
+		err := typed(t, "override undo "+name+" --instance --admin "+gate.URL)
+		if err == nil || !strings.Contains(err.Error(), "sluice override list") || undone != "" {
+			t.Errorf("%s: asked for %q: %v", name, undone, err)
+		}
 	}
 }
 

@@ -113,10 +113,11 @@ func valueOf(word string) any {
 }
 
 func newOverrideUndo(at *target) *cobra.Command {
-	return &cobra.Command{
+	var here bool
+	cmd := &cobra.Command{
 		Use: "undo <id|key|sku>", Short: "End an override before its time.", Args: cli.Exactly,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := overrideID(cmd, at, args[0])
+			id, err := overrideID(cmd, at, args[0], here)
 			if err != nil {
 				return err
 			}
@@ -138,16 +139,22 @@ func newOverrideUndo(at *target) *cobra.Command {
 			return slices.Clip(ids), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+	instanceFlag(cmd, &here)
+	return cmd
 }
 
-// overrideID is the number of the override that name means: itself, or the only one of a key or a SKU.
-func overrideID(cmd *cobra.Command, at *target, name string) (string, error) {
+// overrideID is the number of the override that name means: itself, or the only one of a key or a SKU. here leaves those
+// of the fleet out.
+func overrideID(cmd *cobra.Command, at *target, name string, here bool) (string, error) {
 	var all struct{ Overrides []admin.Override }
 	if err := at.callAPI(cmd, "GET", "/overrides", nil, &all); err != nil {
 		return "", err
 	}
 	var ids []string
 	for _, one := range all.Overrides {
+		if here && one.Scope != admin.ScopeInstance {
+			continue
+		}
 		if one.ID == name {
 			return name, nil
 		}
@@ -158,6 +165,10 @@ func overrideID(cmd *cobra.Command, at *target, name string) (string, error) {
 	if len(ids) > 1 {
 		return "", fmt.Errorf("override %q: several hold for it: %s; undo one of them by its number", name,
 			strings.Join(ids, ", "))
+	}
+	if here && len(ids) == 0 {
+		return "", fmt.Errorf("override %q: this instance alone has none; see sluice override list, and leave --instance out "+
+			"for one of the fleet", name)
 	}
 	return append(ids, name)[0], nil
 }
