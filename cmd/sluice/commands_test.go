@@ -390,6 +390,9 @@ func TestWhy_ReasonOfARejectionIsExplained(t *testing.T) {
 		`{"reason":"no_upstream"}`: "reason   no_upstream\nmeaning  no target could be reached: nothing was sent\n",
 		`{"reason":"rate","limit":"no_upstream"}`: "reason   rate\nmeaning  a `[[limits.rate]]`: see limits.md, or joins of one " +
 			"user of a waiting room\nlimit    no_upstream\n",
+		`{"reason":"ambiguous"}`: "reason   ambiguous\nmeaning  Sluice and the upstream could read the request differently: " +
+			"the detail says where, and docs/http.md, Causes, what to change; where query and body differ, the client sends " +
+			"the value once, or the route has `sources = \"one\"`\n",
 		`{"reason":"admitted"}`:           "reason  admitted\n",
 		`{"reason":"of another version"}`: "reason  of another version\n",
 	} {

@@ -108,7 +108,8 @@ var table = [NumReasons]rejection{
 		"SKU or quantity is missing or invalid, or the user is invalid; the [cause](#causes) says which"},
 	Ambiguous: {"ambiguous", BadRequestClass, 0, 0, "The request is ambiguous", "请求内容有歧义",
 		"Sluice and the upstream could read the request differently: " +
-			"[When a request is ambiguous](#when-a-request-is-ambiguous), [Parameters](#parameters)"},
+			"the detail says [where](#when-a-request-is-ambiguous), and docs/http.md, [Causes](#causes), what to change; " +
+			"where query and body differ, the client sends the value once, or the route has `sources = \"one\"`"},
 	Unidentified: {"unidentified", UnidentifiedClass, 0, 0, "Please sign in first", "请先登录",
 		"the request, of an order or at a waiting room, names no user; or its proof (`$jwt_x`, `$signed_x`) is not " +
 			"valid, or it lacks a value that `route.require` asks for: see [security.md](security.md)"},
