@@ -64,6 +64,9 @@ func Man(t *testing.T, root *cobra.Command) {
 	}
 	all := everyCommand(root) // the help, which has no page of its own, is added to it below
 	root.DisableAutoGenTag = true
+	for _, cmd := range all { // the pages are made of Markdown, in which <key> is HTML, and left out
+		cmd.Use, cmd.Long = strings.ReplaceAll(cmd.Use, "<", `\<`), strings.ReplaceAll(cmd.Long, "<", `\<`)
+	}
 	header := doc.GenManHeader{Title: "SLUICE", Section: "1", Source: "Sluice"}
 	if err := doc.GenManTree(root, &header, folder); err != nil {
 		t.Fatal(err)
@@ -72,10 +75,12 @@ func Man(t *testing.T, root *cobra.Command) {
 		if cmd.Hidden {
 			continue
 		}
+		arguments := strings.ReplaceAll(strings.Join(strings.Fields(cmd.Use)[1:], " "), `\<`, "<")
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		if text, err := os.ReadFile(filepath.Join(folder, name)); err != nil ||
-			!strings.HasPrefix(string(text), ".nh\n.TH \"SLUICE\" \"1\"") {
-			t.Errorf("%s: %.60q, %v", name, text, err)
+			!strings.HasPrefix(string(text), ".nh\n.TH \"SLUICE\" \"1\"") ||
+			!strings.Contains(strings.ReplaceAll(string(text), `\&`, ""), cmd.CommandPath()+" "+arguments) {
+			t.Errorf("%s with %q: %.200q, %v", name, arguments, text, err)
 		}
 	}
 }
