@@ -261,7 +261,6 @@ routes = ["b"]`,
 		`:5: limits.rate[2].rate: is missing; write it like "20/s"
 :5: limits.rate[2].burst: is missing or 0; write how many requests of one key may come at once, like 20
 :6: limits.rate[2].name: "a" stands at limits.rate[1].name too; change or drop one
-:7: limits.rate[2].key: "all" is the same for everybody; write a request variable like "$remote_addr"
 :8: limits.rate[2].routes[1]: "b" is no route; write the name of a [[route]]`},
 	{`[stock]
 sold_out_on = { header = "X Stock: 0" }

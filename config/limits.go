@@ -265,9 +265,6 @@ func checkKeyed(r *report, at, name, key string, of, routes []string) {
 	if r.Filled(at+".name", name) && strings.ContainsFunc(name, notLabel) {
 		r.Fail(at+".name", "%q stands in metrics and headers; write letters, digits and . _ -", name)
 	}
-	if len(variablesOf(key)) == 0 {
-		r.Fail(at+".key", "%q is the same for everybody; write a request variable like \"$remote_addr\"", key)
-	}
 	for i, name := range of {
 		if !slices.Contains(routes, name) {
 			r.Fail(Element(at+".routes", i), "%q is no route; write the name of a [[route]]", name)

@@ -43,7 +43,8 @@ func routesCompile(c *config.Config) (errs []error) {
 	}
 	for _, err := range proxy.Faults(o) {
 		switch text := err.Error(); {
-		case strings.Contains(text, "needs auth."), strings.Contains(text, "is of a user"):
+		case strings.Contains(text, "needs auth."), strings.Contains(text, "is of a user"),
+			strings.Contains(text, "routes: there is no such route"):
 		default:
 			errs = append(errs, located(c, err))
 		}

@@ -257,7 +257,8 @@ func TestFaults_AreRatesThatCannotCount(t *testing.T) {
 			`rate "r": key: on route "search": $path_id: the pattern has no {id}: write {id} into match, or another variable`},
 		{keyedRate("r", "$remote_add", 1),
 			`rate "r": key: on route "search": $remote_add: unknown variable; did you mean $remote_addr?`},
-		{keyedRate("r", "every-client", 1), `rate "r": key: on route "search": "every-client" is the same for every client`},
+		{keyedRate("r", "every-client", 1), `rate "r": key: on route "search": "every-client" is the same for every client; ` +
+			`write a variable of the request like "$remote_addr"`},
 		{keyedRate("r", "$form_x", 1, "rest"), `rate "r": key: on route "rest": the bodies of a pass route are not read`},
 		{keyedRate("r", "$form_x", 1, "nowhere"), `rate "r": routes: there is no such route`},
 	} {

@@ -23,7 +23,7 @@ func CompileLimitKey(text string, names []string, ipv4Prefix, ipv6Prefix int) (k
 		return k, err
 	}
 	if len(k.references()) == 0 {
-		return k, fmt.Errorf("%q is the same for every client", text)
+		return k, fmt.Errorf("%q is the same for every client; write a variable of the request like \"$remote_addr\"", text)
 	}
 	return k, nil
 }
