@@ -70,8 +70,7 @@ func (c *Config) WritableByAll() (files []string) {
 	return files
 }
 
-// Files are those whose content is part of the configuration, its own included; a folder stands for what is in it. A
-// file that is read anew at each use, as a certificate, is none of them.
+// Files are those whose content is part of the configuration, its own included; a folder stands for what is in it.
 func (c *Config) Files() []string {
 	files := []string{c.file}
 	for _, list := range [][]string{c.Limits.Bypass, c.Limits.Deny} {
@@ -82,6 +81,9 @@ func (c *Config) Files() []string {
 		}
 	}
 	files = append(files, c.Auth.KeyFiles...)
+	if t := c.Server.TLS; t != nil {
+		files = append(files, t.CertFile, t.KeyFile)
+	}
 	for _, path := range []string{c.Admin.TokenFile, c.Admin.ViewerTokenFile, c.Admin.ConsumerTokenFile} {
 		if path != "" {
 			files = append(files, resolvePath(filepath.Dir(c.file), path))

@@ -67,3 +67,23 @@ func TestReload_ListMayBeRemovedWithItsLine(t *testing.T) {
 	put(t, g.file, g.change(list, later))
 	soon(t, "the other list is obeyed", func() bool { return g.page() == 403 })
 }
+
+// A certificate that was renewed badly shows where operators look, without a handshake; the one before serves on.
+func TestReload_CertificateThatCannotBeReadIsShown(t *testing.T) {
+	t.Parallel()
+	cert, key := certified(t)
+	g := gate(t, open(t, nil).setting(), unlimited,
+		"server.tls.cert_file = "+strconv.Quote(cert)+"\nserver.tls.key_file = "+strconv.Quote(key))
+	good, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, key, "half a k")
+	soon(t, "the metric shows it",
+		func() bool { return g.metric("sluice_config_last_reload_successful", "") == 0 })
+	wants(t, ok(t, "status", "--admin", g.admin), "DEGRADED", "server.tls: read "+cert)
+	g.logs(t, "cert_file is a chain of certificates in PEM")
+	put(t, key, string(good))
+	soon(t, "the metric shows that the key is good",
+		func() bool { return g.metric("sluice_config_last_reload_successful", "") == 1 })
+}

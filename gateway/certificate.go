@@ -23,6 +23,7 @@ type certificate struct {
 	pair   *tls.Certificate
 	stamps [2]time.Time // of the files that pair was read from
 	looked time.Time
+	fault  string // why they could not be read at the last look; "" = they could
 }
 
 // checkEvery is how often, at the most, the files' times are looked at.
@@ -47,10 +48,13 @@ func (k *certificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if now := time.Now(); now.Sub(k.looked) >= checkEvery {
 		k.looked = now
 		if stamps, err := k.times(); err != nil || stamps != k.stamps {
-			if err := k.read(); err != nil {
-				k.log.Error("certificate not reloaded; the old one stays", "err", err)
-			} else {
+			switch err := k.read(); {
+			case err == nil:
+				k.fault = ""
 				k.log.Info("certificate reloaded", "file", k.certFile)
+			case k.fault != err.Error():
+				k.fault = err.Error()
+				k.log.Error("certificate not reloaded; the old one stays", "err", err)
 			}
 		}
 	}

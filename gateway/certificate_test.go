@@ -6,11 +6,13 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"log/slog"
 	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestCertificate_FaultsNameTheWayOut(t *testing.T) {
@@ -48,5 +50,19 @@ func TestCertificate_FaultsNameTheWayOut(t *testing.T) {
 		if err := k.read(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s with %s: %v, want %q", c.cert, c.key, err, c.want)
 		}
+	}
+}
+
+func TestCertificate_FaultIsLoggedOnce(t *testing.T) {
+	var log strings.Builder
+	k := &certificate{certFile: "none.crt", keyFile: "none.key", log: slog.New(slog.NewTextHandler(&log, nil))}
+	for range 3 {
+		k.looked = time.Time{}
+		if _, err := k.current(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(log.String(), "certificate not reloaded"); n != 1 {
+		t.Errorf("one fault is logged %d times:\n%s", n, log.String())
 	}
 }
