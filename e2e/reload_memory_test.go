@@ -36,11 +36,12 @@ func TestReload_HundredReloadsDoNotGrowTheHeap(t *testing.T) {
 	reload := func(from, to int) {
 		for i := from; i < to; i++ {
 			next := strings.Replace(string(text), "max_in_flight = 256", fmt.Sprint("max_in_flight = ", 256+i), 1)
-			g.rewrite(next+fmt.Sprintf(`[[route]]
+			g.rewrite(strings.Replace(next, "[[route]]", fmt.Sprintf(`[[route]]
 name = "extra %d"
 match = "GET /extra/%d"
 gate = "limit"
-`, i%2, i), true)
+
+[[route]]`, i%2, i), 1), true)
 		}
 	}
 	reload(0, 10)
