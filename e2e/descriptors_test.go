@@ -172,23 +172,3 @@ func lowestFree(pid int) int {
 		}
 	}
 }
-
-// What comes beyond a listener's share hears why, and the share of each address is its own.
-func TestDescriptors_SurplusConnectionsOfOperatorsHear503(t *testing.T) {
-	testkit.Nightly(t, "it measures descriptors")
-	t.Parallel()
-	g := withFiles(t, 1024, open(t, nil).setting())
-	for _, addr := range []string{g.ops, g.admin} {
-		for i := range 64 {
-			if c := dialFrom(0, addr); c != nil && i < 63 {
-				t.Cleanup(func() { c.Close() })
-			} else if got := heard(c, "/livez"); got != "503" {
-				t.Errorf("%s: a surplus connection heard %s, want 503", addr, got)
-			}
-		}
-		c := dialFrom(1, addr)
-		if got := heard(c, "/livez"); got != "200" && got != "404" && got != "403" {
-			t.Errorf("%s: another address heard %s", addr, got)
-		}
-	}
-}
