@@ -69,8 +69,8 @@ func spread(errs []error, out []layout.Reading) error {
 	return nil
 }
 
-// learn is spread, and takes a cluster for lost only where no master of it answers: else the faults are those of the SKUs
-// that were asked for, and the SKUs of other masters are sold on.
+// learn is spread, and takes a cluster for lost only where no master of it answers: else the faults are those of the
+// SKUs that were asked for, and the SKUs of other masters are sold on.
 func (r *Redis) learn(ctx context.Context, errs []error, out []layout.Reading) error {
 	err := spread(errs, out)
 	if err == nil || !r.scattered(ctx) || r.Ping(ctx) != nil {

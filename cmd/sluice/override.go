@@ -143,8 +143,8 @@ func newOverrideUndo(at *target) *cobra.Command {
 	return cmd
 }
 
-// overrideID is the number of the override that name means: itself, or the only one of a key or a SKU. here leaves those
-// of the fleet out.
+// overrideID is the number of the override that name means: itself, or the only one of a key or a SKU. here leaves
+// those of the fleet out.
 func overrideID(cmd *cobra.Command, at *target, name string, here bool) (string, error) {
 	var all struct{ Overrides []admin.Override }
 	if err := at.callAPI(cmd, "GET", "/overrides", nil, &all); err != nil {

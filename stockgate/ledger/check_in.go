@@ -174,7 +174,8 @@ func (r *Store) resume(dir string) (err error) {
 	return nil
 }
 
-// Unkept says why no journal is kept in StateDir any more, and what that means; "" = it is kept, or there is no StateDir.
+// Unkept says why no journal is kept in StateDir any more, and what that means; "" = it is kept, or there is no
+// StateDir.
 func (r *Store) Unkept() string {
 	if text := r.unkept.Load(); text != nil {
 		return *text

@@ -121,7 +121,8 @@ func TestReturn_DamagedJournalIsSaidAndKeptBeside(t *testing.T) {
 	}
 }
 
-// The file of a journal cannot be written any more, as on a full disk: the sale goes on, and the store says what is lost.
+// The file of a journal cannot be written any more, as on a full disk: the sale goes on, and the store says what is
+// lost.
 func TestReturn_JournalThatIsGivenUpIsSaid(t *testing.T) {
 	t.Parallel()
 	o := optionsFor(redistest.Start(t), 2)
