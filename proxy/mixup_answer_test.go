@@ -16,7 +16,7 @@ func (v *mixupVisit) receive(in *bufio.Reader) (answered int, ended bool, err er
 	for i, q := range v.requests {
 		ended, err := q.receive(in, &v.m.figures)
 		switch {
-		case err != nil && v.mode == resetAt && isEnd(err):
+		case err != nil && v.mode == resetAt && (isEnd(err) || endsHere(in)):
 			return i, true, nil
 		case err != nil:
 			return i, false, fmt.Errorf("response %d of %d, to %s %s in form %v: %w",
@@ -43,6 +43,12 @@ func (v *mixupVisit) receive(in *bufio.Reader) (answered int, ended bool, err er
 func isEnd(err error) bool {
 	var broken *net.OpError
 	return errors.As(err, &broken) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// endsHere reports that nothing follows: the line that was read last is what a reset has left of a longer one.
+func endsHere(in *bufio.Reader) bool {
+	_, err := in.Peek(1)
+	return isEnd(err)
 }
 
 // receive reads the response to q.
