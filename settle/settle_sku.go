@@ -178,8 +178,8 @@ func (s *Settler) count(b Batch, o Outcome) {
 			"at", b.To.Position.String(), "fix", "sluice-settle status")
 	}
 	if o.Short {
-		s.log.Error("settle: the stock table has too few units; the orders are booked, the stock was not changed",
-			"sku", b.SKU, "units", o.Units, "at", b.To.Position.String())
+		s.log.Error("settle: the stock table has too few units, or does not take the change; the orders are booked",
+			"sku", b.SKU, "units", o.Units, "at", b.To.Position.String(), "fix", "sluice-settle status")
 	}
 }
 

@@ -24,6 +24,7 @@ func TestSettlement_KeepsItsContract(t *testing.T) {
 			"a poisoned entry is parked":             parksPoisonedEntry,
 			"a trimmed stream is read whole":         rebuildsTrimmedStream,
 			"a lost tail freezes and is adopted":     adoptsLostTail,
+			"a raise that Redis has lost":            countsLostRaise,
 			"ids that come again are noticed":        noticesReusedIDs,
 			"a SKU sold again is another ledger":     beginsNewLedger,
 			"the stream keeps the cursor's entry":    trimsSettledEntries,

@@ -86,6 +86,34 @@ func adoptsLostTail(s *site) {
 	}
 }
 
+// countsLostRaise has a total that Redis has lost the raise of, so that more is sold than it, until it is raised again.
+func countsLostRaise(s *site) {
+	const sku = "lost-raise"
+	s.ledger.set(sku, 3)
+	s.ledger.buy(sku, 0, 3)
+	forget := s.dump(sku)
+	s.ledger.set(sku, 9)
+	s.ledger.buy(sku, 3, 4)
+	s.drain(sku)
+	forget()
+	s.drain(sku)
+	s.ledger.open(sku)
+	s.balances(sku, 7, 0)
+	s.oneConflict(sku, "stock", "4 more units are booked than the total of 3")
+	s.cancels(sku, sku+"-6")
+	s.givesBack(1)
+	s.balances(sku, 6, 0)
+	s.ledger.set(sku, 9)
+	s.balances(sku, 6, 3)
+	s.noConflict(sku, "stock")
+	s.ledger.buy(sku, 10, 1)
+	s.ledger.finish(sku, "refund", sku+"-0")
+	s.balances(sku, 6, 3)
+	s.exec("UPDATE sluice_stock SET num = 77 WHERE sku = 'lost-raise'")
+	s.ledger.buy(sku, 20, 1)
+	s.balances(sku, 7, 2) // the table follows the orders
+}
+
 func noticesReusedIDs(s *site) {
 	const sku = "reused"
 	s.ledger.set(sku, 100)

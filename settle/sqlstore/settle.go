@@ -196,22 +196,19 @@ func (s *Store) markMissing(ctx context.Context, tx *sql.Tx, b *settle.Batch, pa
 	return max(n, 0), err // known counts also what was missing before
 }
 
-// deduct lowers the stock by the units of o, and notes in the cursor what it has done. It is errShort if it could not.
+// deduct lowers the stock by the units of o, and notes in the cursor what it has done. It is errShort if the shop's
+// table did not take the change.
 func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *settle.Outcome) error {
-	same := b.From != nil && b.From.Born == b.To.Born
-	if o.Cursor.Deducted = 0; b.From != nil {
-		o.Cursor.Deducted = b.From.Deducted
+	var from settle.Cursor
+	if b.From != nil {
+		from = *b.From
 	}
-	var changed int64
-	var err error
-	switch {
-	case s.stock.Table != "":
-		changed, err = s.deductShop(ctx, tx, b.SKU, o.Units)
-	case !same:
-		changed, err = s.begin(ctx, tx, b.SKU, b.To.Total-o.Cursor.Deducted-o.Units)
-	default:
-		changed, err = s.deductOwn(ctx, tx, b.SKU, o.Units-(b.To.Total-b.From.Total))
+	o.Cursor.Deducted = from.Deducted
+	if s.stock.Table == "" {
+		o.Cursor.Deducted += o.Units
+		return s.followTotal(ctx, tx, b, from, o)
 	}
+	changed, err := s.deductShop(ctx, tx, b.SKU, o.Units)
 	switch {
 	case err != nil:
 		return err
@@ -219,6 +216,31 @@ func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *sett
 		return errShort
 	}
 	o.Cursor.Deducted += o.Units
+	return nil
+}
+
+// followTotal sets Sluice's own table to the total without what is booked. More is booked than the total where Redis has
+// lost a raise of it: that is a conflict until the total is raised again, or orders are given back.
+func (s *Store) followTotal(ctx context.Context, tx *sql.Tx, b *settle.Batch, from settle.Cursor,
+	o *settle.Outcome) error {
+	left, before := b.To.Total-o.Cursor.Deducted, from.Total-from.Deducted
+	if from.Born != b.To.Born {
+		before = 0
+	} else if left == before && !b.Whole {
+		return nil
+	}
+	if err := s.setOwn(ctx, tx, b.SKU, max(left, 0)); err != nil {
+		return err
+	}
+	switch {
+	case left < 0 && before >= 0:
+		o.Short = true
+		return s.report(ctx, tx, []settle.Conflict{overbooked(b, -left)})
+	case left >= 0 && before < 0:
+		_, err := tx.ExecContext(ctx, s.sql("UPDATE sluice_conflict SET solved = "+s.d.now+
+			" WHERE target = ? AND sku = ? AND kind = 'stock' AND solved IS NULL"), s.target, stored(b.SKU))
+		return err
+	}
 	return nil
 }
 
@@ -246,25 +268,18 @@ func (s *Store) deductShop(ctx context.Context, tx *sql.Tx, sku string, units in
 	return changed, err
 }
 
-// deductOwn changes Sluice's own table. units may be below 0.
-func (s *Store) deductOwn(ctx context.Context, tx *sql.Tx, sku string, units int64) (int64, error) {
-	if units == 0 {
-		return 1, nil
+// setOwn sets the row of a SKU in Sluice's own table.
+func (s *Store) setOwn(ctx context.Context, tx *sql.Tx, sku string, left int64) error {
+	changed, err := affected(tx.ExecContext(ctx, s.sql("UPDATE sluice_stock SET num = ? WHERE sku = ?"), left, stored(sku)))
+	if err != nil || changed == 1 {
+		return err
 	}
-	return affected(tx.ExecContext(ctx, s.sql("UPDATE sluice_stock SET num = num - ? WHERE sku = ? AND num >= ?"),
-		units, stored(sku), units))
-}
-
-// begin sets Sluice's own table for a ledger that is new here.
-func (s *Store) begin(ctx context.Context, tx *sql.Tx, sku string, left int64) (int64, error) {
+	// Without the row, or with the row as it is, where the database counts what has changed.
 	if _, err := tx.ExecContext(ctx, s.sql("DELETE FROM sluice_stock WHERE sku = ?"), stored(sku)); err != nil {
-		return 0, err
+		return err
 	}
-	_, err := tx.ExecContext(ctx, s.sql("INSERT INTO sluice_stock (sku, num) VALUES (?, ?)"), stored(sku), max(left, 0))
-	if left < 0 {
-		return 0, err
-	}
-	return 1, err
+	_, err = tx.ExecContext(ctx, s.sql("INSERT INTO sluice_stock (sku, num) VALUES (?, ?)"), stored(sku), left)
+	return err
 }
 
 func affected(result sql.Result, err error) (int64, error) {
