@@ -15,9 +15,15 @@ import (
 	"time"
 )
 
+// call is a request of a shopper, and the status that it must have.
+type call struct {
+	method, path string
+	status       int
+}
+
 // steady sends so many requests a second over connections that stay open, until the returned function is called, and
-// has every one that fails be an error of the test.
-func (g *running) steady(perSecond int) (end func() (sent int64)) {
+// has every one that fails be an error of the test. Each shopper sends them in turn.
+func (g *running) steady(perSecond int, calls ...call) (end func() (sent int64)) {
 	shoppers := min(max(perSecond/40, 8), 128)
 	stop := make(chan struct{})
 	var crowd sync.WaitGroup
@@ -28,21 +34,27 @@ func (g *running) steady(perSecond int) (end func() (sent int64)) {
 			defer client.CloseIdleConnections()
 			tick := time.NewTicker(time.Second * time.Duration(shoppers) / time.Duration(perSecond))
 			defer tick.Stop()
-			for {
+			for i := 0; ; i++ {
 				select {
 				case <-stop:
 					return
 				case <-tick.C:
 				}
-				resp, err := client.Get("http://" + g.front + "/")
+				next := calls[i%len(calls)]
+				ask, err := http.NewRequest(next.method, "http://"+g.front+next.path, nil)
+				if err != nil {
+					panic(err)
+				}
+				resp, err := client.Do(ask)
 				if err != nil {
 					g.t.Errorf("a shopper noticed: %v", err)
 					return
 				}
-				if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 200 {
-					g.t.Errorf("a shopper noticed: %d, %v", resp.StatusCode, err)
-				}
+				body, err := io.ReadAll(resp.Body)
 				resp.Body.Close()
+				if err != nil || resp.StatusCode != next.status {
+					g.t.Errorf("a shopper noticed at %s: %d, %.100q, %v", next.path, resp.StatusCode, body, err)
+				}
 				answered.Add(1)
 			}
 		})
@@ -106,7 +118,7 @@ func TestReload_UnderLoadLosesNothing(t *testing.T) {
 			}
 		}
 	}()
-	start, end := time.Now(), g.steady(rateOf(t))
+	start, end := time.Now(), g.steady(rateOf(t), call{"GET", "/", 200})
 	served := 0.0
 	const pairs = 20
 	for i := range pairs {
