@@ -88,7 +88,7 @@ func (l *Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (a
 	now, did := time.Now(), ledger.Op(op)
 	item := ledger.Item{Serial: r.Serial, User: r.User, Quantity: r.Quantity}
 	var done [1]ledger.Done
-	hint, err := l.store.Finish(ctx, r.SKU, now.UnixMilli(), now.Add(ledger.KeepReleased).UnixMilli(), did,
+	h, err := l.store.Finish(ctx, r.SKU, now.UnixMilli(), now.Add(ledger.KeepReleased).UnixMilli(), did,
 		[]ledger.Item{item},
 		done[:])
 	if err == nil && done[0] == ledger.NoLedger {
@@ -101,7 +101,7 @@ func (l *Ledgers) Settle(ctx context.Context, op string, r admin.Reservation) (a
 	if d := l.reserver(); d != nil && (done[0] == ledger.Changed || done[0] == ledger.Already ||
 		done[0] == ledger.Oversold) {
 		d.Decided(r.SKU, r.Serial, did)
-		d.Learn(r.SKU, hint)
+		d.Learn(r.SKU, h)
 	}
 	out, err := outcome(r, did, done[0])
 	if did == ledger.Release && done[0] == ledger.Already { // it was released, or sold and refunded

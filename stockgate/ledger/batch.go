@@ -128,7 +128,7 @@ func (r *batcher) send(q *skuQueue, b *batch) {
 			break
 		}
 		b.began = r.o.Now()
-		hint, err := r.reserve(q, b, epoch)
+		h, err := r.reserve(q, b, epoch)
 		few := errors.Is(err, ErrFewReplicas)
 		b.sent = b.sent || err == nil || !redisconn.Unsent(err)
 		if err != nil && !few {
@@ -137,12 +137,12 @@ func (r *batcher) send(q *skuQueue, b *batch) {
 			continue
 		}
 		// Nothing was done: decide again once, by the epoch that it has. The serials of another sale are others.
-		if b.codes[0] == StaleEpoch && !stale && hint.Sale == b.seen.Sale {
-			epoch, stale, b.err = hint.Epoch, true, nil
+		if b.codes[0] == StaleEpoch && !stale && h.Sale == b.seen.Sale {
+			epoch, stale, b.err = h.Epoch, true, nil
 			try--
 			continue
 		}
-		b.stock, b.err = &cachedStock{StockVersion: hint, absent: b.codes[0] == UnknownSKU, at: b.began}, nil
+		b.stock, b.err = &cachedStock{StockVersion: h, absent: b.codes[0] == UnknownSKU, at: b.began}, nil
 		if unsure {
 			r.reclaim(q, b)
 		}
@@ -335,8 +335,8 @@ func holds(codes []Code) bool {
 	return slices.Contains(codes, Held) || slices.Contains(codes, ReplayHeld)
 }
 
-// learnHint takes in what the store says of q now, and sends what waits.
-func (r *batcher) learnHint(q *skuQueue, h StockVersion) {
+// learnVersion takes in what the store says of q now, and sends what waits.
+func (r *batcher) learnVersion(q *skuQueue, h StockVersion) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := r.o.Now()

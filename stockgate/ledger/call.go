@@ -105,7 +105,7 @@ func (r *Store) finishCall(q *scriptCall, err error) (answer []any, _ error) {
 // markArgs is how many arguments appendMark adds.
 const markArgs = 9
 
-// appendMark adds the last arguments of a call's script: its mark, and the channel of its news.
+// appendMark adds the last arguments of a call's script: its mark, and the channel of its notifications.
 func (r *Store) appendMark(args []any, q *scriptCall, server *string) []any {
 	who, c := &r.instance, &q.claim
 	switch {
@@ -114,7 +114,7 @@ func (r *Store) appendMark(args []any, q *scriptCall, server *string) []any {
 	case q.as != nil:
 		who = &q.as.name
 	}
-	return append(args, who, &q.seq, &c.Answered, &c.Epoch, &c.Ver, &c.Sale, server, &c.Lost, &r.news)
+	return append(args, who, &q.seq, &c.Answered, &c.Epoch, &c.Ver, &c.Sale, server, &c.Lost, &r.channel)
 }
 
 // readSigned reads a reply, which must be that of the call.

@@ -3,8 +3,8 @@
 // It promises that no reservation makes units held and sold exceed the total, or a user get more than the limit, that a
 // serial is reserved at most once whatever is sent twice, and that a unit whose order may exist is never sold again.
 //
-// It does not decide what is unknown: a reservation without an outcome stays until the upstream, an operator or a
-// message of the upstream confirms or releases it.
+// It does not decide what is unknown: a reservation without an outcome stays until the upstream's answer at status_url,
+// POST /settle of another proxy, or an operator confirms or releases it.
 //
 // # The way of an order
 //
@@ -28,33 +28,43 @@
 // # Sold out
 //
 // The sold-out cache (soldout.go) has one entry for each SKU: the state, the version, and when it was read. It
-// answers orders for which no unit is left. When it is older than SoldOutMemory, one order goes to the store and
-// refreshes it; all others are answered meanwhile. Notifications of the store tell of units that come back before
-// that.
+// answers orders for which too few units are free. When it is older than SoldOutMemory, one order goes to the store and
+// refreshes it; all others are answered meanwhile. Notifications of the store tell of units that come back before that.
 //
-// While too few units are free but enough of them are held, the answer is Undecided: some may
-// come back. SoldOut is final.
+// While too few units are free but enough of them are held, the answer is Undecided: some may come back. SoldOut is
+// final, unless it is Unverified, or the upstream's own word (MarkSoldOut), which holds for SoldOutMemory although
+// units are free.
 //
 // An order with a key, or with a user, may repeat one that has won. It is looked up (lookup.go): one call at a
-// time, at most 50 a second, of at most 64 orders of any SKUs, 4 of them of users without a key. Past that the
+// time, at most 200 a second, of at most 16 orders of any SKUs, 2 of them of users without a key. Past that the
 // answer is SoldOut with Unverified, unless this instance itself has seen the order win (order_cache.go). A client
 // that has lost the response of its order asks State.
 //
 // # Settling and resolving
 //
-// Settlements of a SKU wait in order and leave in batches of one operation (settle.go). A reservation that is
+// Settlements of a SKU wait in order and leave in batches of one operation (finish.go). A reservation that is
 // overdue, an order that was forwarded without a response, and a call that was not answered are unresolved
 // (unresolved.go). The resolver (resolve.go) looks each of them up, asks the upstream where the order may exist,
 // and settles it.
+//
+// Four words for what is not decided:
+//
+//	Undecided   too few units are free, but enough of them are held: the answer to a further order
+//	Unsure      a call had no answer: the order may hold a unit, and was not forwarded
+//	unknown     the order was forwarded, and no response tells whether it exists
+//	unresolved  what the resolver has to find out: those that are Unsure or unknown, and overdue reservations
 //
 // # The parts of a reserver
 //
 //	Reserver          answers an order: from memory, by a batch, or by a look-up (reserver.go)
 //	batcher           queues, calls and answers of each SKU; learns what replies say (batch.go, sku_queue.go)
 //	lookups           finds orders by serial, many in a call; states of orders (lookup.go)
-//	settler           confirms, releases and refunds (settle.go)
-//	resolver          finds those outcomes out (resolve.go)
-//	maintenance       sweeps, and removes queues that are of no use (maintain.go)
+//	finisher          confirms, releases and refunds (finish.go)
+//	resolver          finds out what became of unresolved orders (resolve.go)
+//	reconciler        tells frozen ledgers the orders that they have lost (reconciler.go)
+//	auditor           compares ledgers with their records (auditor.go)
+//	maintenance       sweeps overdue reservations, removes queues of SKUs without a ledger, watches backlogs and mirrors,
+//	                  and runs reconciler, resolver and auditor (maintain.go)
 //	mirrorWriter      shows what is free in the upstream's own keys (mirror.go)
 //	core              what all of them share: store, SKUs, known orders, metrics (core.go); when an entry of the
 //	                  sold-out cache is too old (soldout.go); serials whose outcome is unknown (unresolved.go)

@@ -39,8 +39,8 @@ func Example() {
 	fmt.Println(codes[0] == ledger.Held, codes[1] == ledger.SoldOut, codes[2] == ledger.ReplayHeld)
 
 	done := make([]ledger.Done, 1)
-	hint, err := store.Finish(ctx, "1001", now, deadline, ledger.Release, orders[:1], done)
-	fmt.Println(done[0] == ledger.Changed, hint.Free, err)
+	stock, err := store.Finish(ctx, "1001", now, deadline, ledger.Release, orders[:1], done)
+	fmt.Println(done[0] == ledger.Changed, stock.Free, err)
 	// Output:
 	// true true true
 	// true 1 <nil>

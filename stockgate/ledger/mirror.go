@@ -80,7 +80,8 @@ func (q *skuQueue) toShow(done StockVersion) (StockVersion, bool) {
 	return q.mirror.want, q.mirror.busy
 }
 
-// giveUpShowing lets the next hint, the same one too, be shown. It logs once that the mirror cannot be written.
+// giveUpShowing lets the next stock version, also the same one, be shown. It logs once that the mirror cannot be
+// written.
 func (r *mirrorWriter) giveUpShowing(q *skuQueue, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -99,7 +100,7 @@ func (r *maintenance) checkMirror(ctx context.Context, q *skuQueue) {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
 	if s, ok, err := r.store.ReadStock(ctx, q.sku); err == nil && ok {
-		r.batches.learnHint(q, s.StockVersion)
+		r.batches.learnVersion(q, s.StockVersion)
 	}
 }
 

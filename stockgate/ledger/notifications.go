@@ -32,9 +32,9 @@ func channel(n redisconn.Name, db int) string {
 	return n.Key("news:" + strconv.Itoa(db))
 }
 
-// Listen calls hear with each piece of news until ctx ends, and missed whenever some may have been lost: each time
+// Listen calls hear with each notification until ctx ends, and missed whenever some may have been lost: each time
 // the subscription begins. Both are called from this goroutine. It subscribes again after every fault, ever more
-// slowly, at most every lastSubscribe; without the right to do so news just do not come.
+// slowly, at most every lastSubscribe; without the right to do so none come.
 func (r *Store) Listen(ctx context.Context, hear func(sku string, h StockVersion), missed func()) {
 	var seed [32]byte
 	_, _ = crand.Read(seed[:]) // it never fails; the simulation makes it repeat
@@ -73,9 +73,9 @@ func (r *Store) listen(ctx context.Context, hear func(string, StockVersion), mis
 		heard, tried = true, false
 		switch m := message.(type) {
 		case *redis.Message:
-			if sku, hint, err := decodeNotification(m.Payload); err == nil {
-				r.Seen.HearSale(sku, hint.Sale)
-				hear(sku, hint)
+			if sku, h, err := decodeNotification(m.Payload); err == nil {
+				r.Seen.HearSale(sku, h.Sale)
+				hear(sku, h)
 			}
 		case *redis.Subscription: // the client connected again by itself
 			missed()
@@ -90,21 +90,21 @@ func timedOut(err error) bool {
 	return errors.As(err, &late) && late.Timeout()
 }
 
-// subscribe opens a connection for news alone, which is closed when listening ends.
+// subscribe opens a connection for notifications alone, which is closed when listening ends.
 func (r *Store) subscribe(listening context.Context) (sub redisconn.Subscription, err error) {
 	err = r.link.Do(listening, func(ctx context.Context, c redisconn.Commands) (err error) {
-		sub, err = redisconn.Subscribe(redisconn.ClosedWith(ctx, listening), c, r.news, subscriptionTimeout)
+		sub, err = redisconn.Subscribe(redisconn.ClosedWith(ctx, listening), c, r.channel, subscriptionTimeout)
 		return err
 	}, redisconn.Unanswered)
 	return sub, err
 }
 
-// decodeNotification reads what stock.lua publishes: the words of a hint and the SKU, which comes last since it may
-// hold any byte, with a bar between them.
+// decodeNotification reads what stock.lua publishes: the words of a stock version and the SKU, with bars between them.
+// The SKU comes last since it may hold any byte.
 func decodeNotification(text string) (sku string, h StockVersion, err error) {
 	words := strings.SplitN(text, "|", versionSize+1)
 	if len(words) != versionSize+1 {
-		return "", StockVersion{}, fmt.Errorf("the news %.64q cannot be read", text)
+		return "", StockVersion{}, fmt.Errorf("the notification %.64q cannot be read", text)
 	}
 	reply := make([]any, versionSize)
 	for i, word := range words[:versionSize] {

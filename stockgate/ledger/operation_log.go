@@ -30,7 +30,7 @@ type entry struct {
 	item     Item
 	status   Status
 	bare     bool    // another instance has it: its user and quantity are not known
-	adopted  bool    // the shop's own word: it outweighs what the ledger says
+	adopted  bool    // an operator says so, by the shop's books: it outweighs what the ledger says
 	unknown  bool    // forwarded, and its outcome is unknown
 	deadline int64   // Unix ms, of a hold
 	epoch    int64   // of the ledger that it was made in

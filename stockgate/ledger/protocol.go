@@ -56,9 +56,9 @@ type Item struct {
 	Request string
 }
 
-// StockVersion is what every reply carries: how many units were free at a version of an epoch. Of two hints the one
-// with the later epoch, then the later version, is the newer. Every call that changes the stock or a record raises
-// the version by one. A new ledger begins with a later epoch than the one before it. Without a ledger a hint is zero.
+// StockVersion is what every reply carries: how many units were free at a version of an epoch (hint in the scripts).
+// The one with the later epoch, then the later version, is the newer. Every call that changes the stock or a record
+// raises the version by one. A new ledger begins with a later epoch than the one before. Without a ledger it is zero.
 type StockVersion struct {
 	Free  int64 // below 0 when more was adopted than there is
 	Held  int64 // undecided: some of them may come back
@@ -95,7 +95,7 @@ const (
 	Confirm Op = "confirm" // held to sold
 	Release Op = "release" // held to free
 	Refund  Op = "refund"  // sold to free; held to free too, where the shop cancels before it was sold
-	Adopt   Op = "adopt"   // the shop's database says that this order exists: sold, even beyond the total
+	Adopt   Op = "adopt"   // an operator says, by the shop's books, that this order exists: sold, even beyond the total
 )
 
 // Done is what an Op came to.
@@ -131,8 +131,10 @@ type Stock struct {
 	StockVersion
 	Total int64
 	Sold  int64
-	Limit int64  // units a person; 0 = no limit
-	Why   string // why it is frozen: operator, mark, version, silent, echo, missing; paid = why it has ended; else ""
+	Limit int64 // units a person; 0 = no limit
+
+	// Why it is frozen: operator, mark, version, silent, echo, missing, settled. paid = why it has ended; else "".
+	Why string
 
 	Untold int64 // of a frozen one: instances that have not told all that they know of its orders
 }

@@ -72,7 +72,7 @@ func (r *Store) HandOut(ctx context.Context, sku string, c HandOutCall) (t Hande
 	return t, err
 }
 
-// takenSize is how many values the reply to hand_out.lua has behind the hint.
+// takenSize is how many values the reply to hand_out.lua has behind the stock version.
 const takenSize = 8
 
 func takenOf(reply []any) (t HandedOut, err error) {

@@ -22,7 +22,7 @@ func versionOf(reply []any) (StockVersion, error) {
 		}
 	}
 	if !ok {
-		return StockVersion{}, fmt.Errorf("the hint %v cannot be read", reply[:versionSize])
+		return StockVersion{}, fmt.Errorf("the stock version %v cannot be read", reply[:versionSize])
 	}
 	return h, nil
 }

@@ -18,7 +18,7 @@ type Reserver struct {
 	*deriver
 	core
 	batcher
-	settler
+	finisher
 	mirrors  mirrorWriter
 	resolver resolver
 	upkeep   maintenance
@@ -45,7 +45,7 @@ const (
 	stateInterval  = int64(10 * time.Millisecond)
 	searchInterval = 10 * stateInterval // a search asks all ledgers: it takes no call from those who name the SKU
 
-	maxSettling = 8 // calls that settle, of however many SKUs: half of the connections to a server, the rest is for orders
+	maxSettling = 8 // calls that settle, of all SKUs together: half of the connections to a server
 )
 
 // New returns a reserver over store that calls ask, which may be nil, about orders whose outcome is unknown.
@@ -95,11 +95,11 @@ func (r *Reserver) Use(o Options, ask AskOrder) {
 func (r *Reserver) connect() {
 	r.mirrors.core = &r.core
 	r.batcher = batcher{&r.core, &r.mirrors}
-	r.settler = settler{
+	r.finisher = finisher{
 		core: &r.core, batches: &r.batcher,
 		settling: make(chan struct{}, maxSettling), capacity: make(chan struct{}, r.o.MaxSettling),
 	}
-	r.resolver = resolver{&r.core, &r.settler}
+	r.resolver = resolver{&r.core, &r.finisher}
 	r.upkeep = maintenance{core: &r.core, batches: &r.batcher, resolver: &r.resolver}
 }
 
@@ -265,7 +265,7 @@ func (r *Reserver) unverified(now int64, q *skuQueue, o *Order, out Outcome) Out
 // bought at once.
 func (r *Reserver) Learn(sku string, h StockVersion) {
 	if q := r.skus.Find([]byte(sku)); q != nil {
-		r.learnHint(q, h)
+		r.learnVersion(q, h)
 	}
 }
 

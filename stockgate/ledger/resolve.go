@@ -43,7 +43,7 @@ const (
 // resolver finds out what became of unresolved serials, and has them settled.
 type resolver struct {
 	*core
-	settlements *settler
+	finisher *finisher
 }
 
 // question is an unresolved serial whose time has come, as it was then.
@@ -121,9 +121,9 @@ func (r *resolver) resolve(ctx context.Context, u *question) resolution {
 	case err != nil:
 		return askFailed
 	case status == OrderExists:
-		return r.settleResolved(u, Confirm, foundOrder)
+		return r.finishResolved(u, Confirm, foundOrder)
 	case status == OrderNotFound && fenced:
-		return r.settleResolved(u, Release, foundNone)
+		return r.finishResolved(u, Release, foundNone)
 	case status == OrderNotFound:
 		return unfenced
 	}
@@ -136,20 +136,20 @@ func (r *resolver) releaseOrphan(ctx context.Context, u *question) resolution {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
 	now := r.o.Clock()
-	done, hint, err := r.store.Decide(ctx, u.queue.sku, DecideCall{Now: now.UnixMilli(),
+	done, h, err := r.store.Decide(ctx, u.queue.sku, DecideCall{Now: now.UnixMilli(),
 		Keep:      now.Add(r.o.Keep).UnixMilli(),
 		Decisions: []Decision{{Serial: u.serial, Move: MoveCancel}}})
 	switch {
 	case err != nil:
 		return askFailed
 	case done[0] == NotQueued:
-		return r.settleResolved(u, Release, foundOrphan)
+		return r.finishResolved(u, Release, foundOrphan)
 	case done[0] != Changed:
 		return gone
 	}
 	r.countSettled(u.queue, Release)
 	r.noteSettled(u.queue, u.serial, Release)
-	r.settlements.batches.learnHint(u.queue, hint)
+	r.finisher.batches.learnVersion(u.queue, h)
 	u.queue.mu.Lock()
 	defer u.queue.mu.Unlock()
 	r.resolved(u.queue, u.serial)
@@ -169,15 +169,15 @@ func (r *resolver) fenced(deadline int64) bool {
 	return false
 }
 
-// settleResolved queues the settlement of an outcome that was found out.
-func (r *resolver) settleResolved(u *question, op Op, result resolution) resolution {
+// finishResolved queues the settlement of an outcome that was found out.
+func (r *resolver) finishResolved(u *question, op Op, result resolution) resolution {
 	select {
-	case r.settlements.capacity <- struct{}{}:
+	case r.finisher.capacity <- struct{}{}:
 	default:
 		return askFailed // there is no room now
 	}
-	if !r.settlements.addSettlement(u.queue, settlement{u.serial, op}) {
-		<-r.settlements.capacity
+	if !r.finisher.addPending(u.queue, pendingOp{u.serial, op}) {
+		<-r.finisher.capacity
 		return askFailed
 	}
 	return result

@@ -18,7 +18,7 @@ const (
 	lostKey     = "missing" // the ledger is gone
 )
 
-// lossReasons are all of them.
+// lossReasons are all that an instance finds; a settler adds lostSettled.
 func lossReasons() []string { return []string{lostMark, lostVersion, lostSilent, lostEcho, lostKey} }
 
 // SeenState is what this instance has seen of one ledger, which the ledger must never fall behind. It is safe for

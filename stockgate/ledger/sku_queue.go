@@ -30,7 +30,7 @@ type skuQueue struct {
 	removed bool
 	waiting
 	unresolved map[string]*unresolved // by serial
-	pending    []settlement           // in order
+	pending    []pendingOp            // in order
 	settling   bool                   // a goroutine works on pending
 	mirror     mirrorState
 	faults     struct{ taking, settling fault }

@@ -38,7 +38,7 @@ type Store struct {
 	events  int // that XADD keeps of one SKU, about
 	most    int // that may wait to be acknowledged; 0 = no consumer acknowledges
 	name    redisconn.Name
-	news    string // channel
+	channel string // of notifications
 
 	replicas     int
 	replicaWait  time.Duration
@@ -122,7 +122,7 @@ func open(o StoreOptions, scripts scripts) (*Store, error) {
 		return nil, errors.New("instance: it must have at most 64 visible ASCII bytes without a bar")
 	}
 	r := &Store{
-		events: o.Events, name: o.Name, news: channel(o.Name, o.DB),
+		events: o.Events, name: o.Name, channel: channel(o.Name, o.DB),
 		scripts: scripts, replicas: o.Replicas, replicaWait: o.ReplicaWait, handOutAfter: o.HandOutAfter,
 		log: o.Log, Settle: defaultSettle, Seen: newSeen(), Log: newOperationLog(defaultLogSize),
 	}

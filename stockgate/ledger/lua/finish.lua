@@ -6,7 +6,7 @@ local CHANGED, ALREADY, OVER_TOTAL = 1, 2, 4
 local WAS_RELEASED, WAS_SOLD, NOT_FOUND, WAS_REFUNDED = -4, -7, -8, -11
 
 -- What an op makes of a record in each state: its next state, or the answer when nothing changes. X and R are
--- final for everybody but the shop's own word that the order exists.
+-- final, unless an operator says, by the shop's books, that the order exists.
 local turns = {
 	confirm = {none = NOT_FOUND, H = 'C', C = ALREADY, X = WAS_RELEASED, R = WAS_REFUNDED},
 	release = {none = 'X', H = 'X', C = WAS_SOLD, X = ALREADY, R = ALREADY},

@@ -10,14 +10,15 @@
 --              archive.lua has no order of before; sale, which sale of the SKU this is: the epoch in which it began,
 --              none in the first one. Instances derive serials from it, so what is reserved in an epoch is of one sale;
 --              over, which overrule.lua explains; paid = 1 while it is the settlers' word that it has ended, see
---              set_state.lua; why run doubt was since upto later jump, a mark m:<instance> for each, and
---              rc:<instance>, see mark.lua
+--              set_state.lua; numbered and taken, see queue.lua; home and first, which settle/home.go alone writes;
+--              why run doubt was since upto later jump, a mark m:<instance> for each, and rc:<instance>, see mark.lua
 --   R  hash    serial -> record
 --   U  hash    user -> units held + sold, "" for all whom nobody knows; a user without units has no field
 --   X  zset    serial by Unix ms: a hold when the resolver looks at it, a tombstone when sweep.lua does
 --   Q  stream  each change under the id epoch-ver. An entry is the stock after it (op total held sold state limit opens
 --              closes, at when the caller said) and each record that changed, as r:serial -> record. ver has no holes.
--- News go to a channel, which the last argument of every call names: what hint() says with | between, then the SKU.
+-- Notifications go to a channel, which the last argument of every call names: what hint() says with | between, then the
+-- SKU.
 local S, R, U, X, Q = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local NEWS = ARGV[#ARGV]
 

@@ -12,12 +12,12 @@ import (
 // looks at the epoch, then the record of the serial, whether the SKU is on sale, the free units, the user's limit.
 // After ErrFewReplicas the answers are there as well, but what is held could still be lost.
 func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item,
-	codes []Code) (hint StockVersion, err error) {
+	codes []Code) (h StockVersion, err error) {
 	defer describe(&err, "reserve", sku)
 	err = errors.Join(checkItems(sku, items, len(codes), true), checkTimes(now, deadline),
 		checkNumber("epoch", epoch))
 	if err != nil {
-		return hint, err
+		return h, err
 	}
 	codes = codes[:len(items)]
 	q := &scriptCall{script: "reserve", sku: sku, args: []any{r.events, now, deadline, epoch}, items: items, whole: true,
@@ -27,12 +27,12 @@ func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 	}
 	reply, err := r.call(ctx, q)
 	if err != nil {
-		return hint, err
+		return h, err
 	}
 	if reply == nil {
 		lost, gone, err := r.lostLedger(ctx, sku)
 		if err != nil {
-			return hint, err
+			return h, err
 		}
 		if gone {
 			for i := range codes {
@@ -41,16 +41,16 @@ func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 			return lost, nil
 		}
 	}
-	if hint, err = decodeAnswers(reply, codes, UnknownSKU); err != nil {
-		return hint, err
+	if h, err = decodeAnswers(reply, codes, UnknownSKU); err != nil {
+		return h, err
 	}
 	if lost := r.Log.Reserved(sku, q.answered, deadline, items, codes); lost != nil {
 		q.few = fmt.Errorf("%w: %w", ErrFewReplicas, lost) // as if no replica had it
 	}
 	if holds(codes) {
-		return hint, q.few
+		return h, q.few
 	}
-	return hint, nil
+	return h, nil
 }
 
 // lostLedger reports whether a ledger that is not there was there before, and what is to be said of it then. Another
@@ -67,11 +67,11 @@ func (r *Store) lostLedger(ctx context.Context, sku string) (StockVersion, bool,
 // item are needed for Adopt alone, and of what is held its own ones stand; a release of an unknown serial leaves a
 // tombstone until keep. The state of the SKU does not matter: what was sent is always settled.
 func (r *Store) Finish(ctx context.Context, sku string, now, keep int64, op Op, items []Item,
-	done []Done) (hint StockVersion, err error) {
+	done []Done) (h StockVersion, err error) {
 	defer describe(&err, string(op), sku)
 	err = errors.Join(checkFinish(sku, op, items, len(done)), checkTimes(now, keep))
 	if err != nil {
-		return hint, err
+		return h, err
 	}
 	if op == Adopt {
 		items = slices.Clone(items)
@@ -85,13 +85,13 @@ func (r *Store) Finish(ctx context.Context, sku string, now, keep int64, op Op, 
 		whole: op == Adopt}
 	reply, err := r.call(ctx, q)
 	if err != nil {
-		return hint, err
+		return h, err
 	}
-	if hint, err = decodeAnswers(reply, done[:len(items)], NoLedger); err != nil {
-		return hint, err
+	if h, err = decodeAnswers(reply, done[:len(items)], NoLedger); err != nil {
+		return h, err
 	}
 	r.Corrects(sku, q.answered, op, items, done)
-	return hint, nil
+	return h, nil
 }
 
 // itemized adds how many items a call has, and these column by column. Where users and quantities do not count
@@ -125,7 +125,7 @@ func (q *scriptCall) itemized(args []any) []any {
 	return args
 }
 
-// decodeAnswers reads a hint and one answer for each item; without a reply all of them are missing.
+// decodeAnswers reads a stock version and one answer for each item; without a reply all of them are missing.
 func decodeAnswers[A Code | Done](reply []any, out []A, missing A) (StockVersion, error) {
 	if reply == nil {
 		for i := range out {
@@ -136,7 +136,7 @@ func decodeAnswers[A Code | Done](reply []any, out []A, missing A) (StockVersion
 	if len(reply) != versionSize+len(out) {
 		return StockVersion{}, fmt.Errorf("%d values came back for %d items", len(reply), len(out))
 	}
-	hint, err := versionOf(reply)
+	h, err := versionOf(reply)
 	if err != nil {
 		return StockVersion{}, err
 	}
@@ -147,5 +147,5 @@ func decodeAnswers[A Code | Done](reply []any, out []A, missing A) (StockVersion
 		}
 		out[i] = A(n)
 	}
-	return hint, nil
+	return h, nil
 }

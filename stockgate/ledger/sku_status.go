@@ -98,11 +98,11 @@ func (r *Reserver) readStatus(q *skuQueue) {
 		q.status.at.Store(r.o.Now())
 		switch { // what else is wrong is said to the next order
 		case err == nil && ok:
-			r.learnHint(q, s.StockVersion)
+			r.learnVersion(q, s.StockVersion)
 		case errors.Is(err, ErrLost):
 			lost := q.newest()
 			lost.State = Lost
-			r.learnHint(q, lost)
+			r.learnVersion(q, lost)
 		}
 	})
 }
@@ -118,6 +118,6 @@ func (r *batcher) ReadFirst(ctx context.Context, sku string) {
 		return
 	}
 	if q := r.skus.Find([]byte(sku)); q != nil {
-		r.learnHint(q, s.StockVersion)
+		r.learnVersion(q, s.StockVersion)
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"sluice/internal/periodic"
 )
 
-// settler tells the ledger what became of orders, in batches of one operation for each SKU. The settlements of one
+// finisher tells the ledger what became of orders, in batches of one operation for each SKU. The settlements of one
 // serial keep their order.
-type settler struct {
+type finisher struct {
 	*core
 	batches  *batcher
 	settling chan struct{} // one element for each call that settles
 	capacity chan struct{} // one element for each settlement that the store does not have
 }
 
-// settlement is what the ledger still has to be told of one order.
-type settlement struct {
+// pendingOp is what the ledger still has to be told of one order.
+type pendingOp struct {
 	serial string
 	op     Op
 }
@@ -27,9 +27,9 @@ const (
 	lastRetry  = 2 * time.Second
 
 	// No client waits for a settlement. After a call with several of them the next one therefore waits for
-	// settleGather, unless there is half a call's worth already: what a call costs Redis is then divided among more
+	// finishGather, unless there is half a call's worth already: what a call costs Redis is then divided among more
 	// orders.
-	settleGather = 5 * time.Millisecond
+	finishGather = 5 * time.Millisecond
 	several      = 8
 )
 
@@ -39,8 +39,8 @@ const (
 // It returns at once while there is room for the settlement. It waits for room for at most SettleWait. What finds none,
 // what the store did not have when Close gave up, and what comes after Close is written to the log with its serial and
 // op, at error level: a reservation stays then, and the resolver finds it.
-func (r *settler) Settle(sku, serial string, op Op) {
-	s := settlement{serial, op}
+func (r *finisher) Settle(sku, serial string, op Op) {
+	s := pendingOp{serial, op}
 	if !r.acquireCapacity() {
 		r.dropToLog(sku, s, "too many settlements wait")
 		return
@@ -52,7 +52,7 @@ func (r *settler) Settle(sku, serial string, op Op) {
 			<-r.capacity
 			r.dropToLog(sku, s, "too many SKUs")
 			return
-		case r.addSettlement(q, s):
+		case r.addPending(q, s):
 			return
 		case r.closed.Load():
 			<-r.capacity
@@ -64,7 +64,7 @@ func (r *settler) Settle(sku, serial string, op Op) {
 
 // Decided says that the store has op for a serial already, by another way than Settle: nothing is sent, and the
 // upstream is not asked about it any more.
-func (r *settler) Decided(sku, serial string, op Op) {
+func (r *finisher) Decided(sku, serial string, op Op) {
 	q := r.skus.Find([]byte(sku))
 	if q == nil {
 		return
@@ -76,18 +76,18 @@ func (r *settler) Decided(sku, serial string, op Op) {
 }
 
 // Delivered says that a queue has settled an order: it is counted as one that Settle has settled.
-func (r *settler) Delivered(sku, serial string, op Op, h StockVersion) {
+func (r *finisher) Delivered(sku, serial string, op Op, h StockVersion) {
 	q := r.open([]byte(sku))
 	if q == nil {
 		return
 	}
 	r.countSettled(q, op)
 	r.Decided(sku, serial, op)
-	r.batches.learnHint(q, h)
+	r.batches.learnVersion(q, h)
 }
 
 // acquireCapacity waits for room for one settlement.
-func (r *settler) acquireCapacity() bool {
+func (r *finisher) acquireCapacity() bool {
 	select {
 	case r.capacity <- struct{}{}:
 		return true
@@ -103,8 +103,8 @@ func (r *settler) acquireCapacity() bool {
 	}
 }
 
-// addSettlement queues s, for which there is room. It reports false when the reserver is closed or q was removed.
-func (r *settler) addSettlement(q *skuQueue, s settlement) bool {
+// addPending queues s, for which there is room. It reports false when the reserver is closed or q was removed.
+func (r *finisher) addPending(q *skuQueue, s pendingOp) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.removed || r.closed.Load() {
@@ -113,44 +113,44 @@ func (r *settler) addSettlement(q *skuQueue, s settlement) bool {
 	q.pending = append(q.pending, s)
 	if !q.settling {
 		q.settling = true
-		r.work.Go(func() { r.settlePending(q) })
+		r.work.Go(func() { r.finishPending(q) })
 	}
 	return true
 }
 
-// settlePending tells the store what is pending on q, until nothing is. It is the only goroutine that does so for q.
-func (r *settler) settlePending(q *skuQueue) {
-	for b := r.nextSettlements(q); b != nil; b = r.nextSettlements(q) {
-		hint, ok := r.finish(q, b)
+// finishPending tells the store what is pending on q, until nothing is. It is the only goroutine that does so for q.
+func (r *finisher) finishPending(q *skuQueue) {
+	for b := r.nextPending(q); b != nil; b = r.nextPending(q) {
+		h, ok := r.finish(q, b)
 		if !ok {
 			r.giveUp(q, b)
 			return
 		}
-		left := r.noteResults(q, b, hint)
+		left := r.noteResults(q, b, h)
 		if len(b.items) >= several && left < r.o.MaxBatch/2 && !r.closed.Load() {
-			periodic.Pause(r.ctx, settleGather)
+			periodic.Pause(r.ctx, finishGather)
 		}
 	}
 }
 
-// settleBatch is one call's worth of settlements.
-type settleBatch struct {
+// finishBatch is one call's worth of settlements.
+type finishBatch struct {
 	op    Op
 	items []Item
 	done  []Done
 	began int64 // ns: the last call
 }
 
-// nextSettlements takes settlements of the same op as the first out of what is pending, past others, but not past one
+// nextPending takes settlements of the same op as the first out of what is pending, past others, but not past one
 // of the same serial. It returns nil when nothing is pending; the caller's goroutine is then expected to end.
-func (r *settler) nextSettlements(q *skuQueue) *settleBatch {
+func (r *finisher) nextPending(q *skuQueue) *finishBatch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.pending) == 0 {
 		q.settling, q.pending = false, nil
 		return nil
 	}
-	b := &settleBatch{op: q.pending[0].op}
+	b := &finishBatch{op: q.pending[0].op}
 	passed, left, n := make(map[string]bool), q.pending[:0], min(len(q.pending), 4*r.o.MaxBatch)
 	for _, s := range q.pending[:n] {
 		if s.op != b.op || passed[s.serial] || len(b.items) == r.o.MaxBatch {
@@ -168,9 +168,9 @@ func (r *settler) nextSettlements(q *skuQueue) *settleBatch {
 }
 
 // finish makes the call until it is answered. It reports false when Close gives up before.
-func (r *settler) finish(q *skuQueue, b *settleBatch) (StockVersion, bool) {
+func (r *finisher) finish(q *skuQueue, b *finishBatch) (StockVersion, bool) {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		hint, err := r.call(q, b)
+		h, err := r.call(q, b)
 		fault := err
 		if err == nil && b.done[0] == NoLedger {
 			fault = LostLedger(q.sku)
@@ -179,17 +179,17 @@ func (r *settler) finish(q *skuQueue, b *settleBatch) (StockVersion, bool) {
 		r.reportSettling(q, b.began, fault)
 		q.mu.Unlock()
 		if err == nil {
-			return hint, true
+			return h, true
 		}
 		r.retries.Inc()
 		if !periodic.Pause(r.ctx, wait) {
-			return hint, false
+			return h, false
 		}
 	}
 }
 
 // call makes the call, one of at most maxSettling.
-func (r *settler) call(q *skuQueue, b *settleBatch) (StockVersion, error) {
+func (r *finisher) call(q *skuQueue, b *finishBatch) (StockVersion, error) {
 	select {
 	case r.settling <- struct{}{}:
 		defer func() { <-r.settling }()
@@ -205,7 +205,7 @@ func (r *settler) call(q *skuQueue, b *settleBatch) (StockVersion, error) {
 }
 
 // noteResults remembers the results of b, and returns how much is pending yet.
-func (r *settler) noteResults(q *skuQueue, b *settleBatch, hint StockVersion) (left int) {
+func (r *finisher) noteResults(q *skuQueue, b *finishBatch, h StockVersion) (left int) {
 	for i, it := range b.items {
 		r.noteResult(q, b.op, it.Serial, b.done[i])
 	}
@@ -217,13 +217,13 @@ func (r *settler) noteResults(q *skuQueue, b *settleBatch, hint StockVersion) (l
 	left = len(q.pending)
 	q.mu.Unlock()
 	if b.done[0] != NoLedger {
-		r.batches.learnHint(q, hint)
+		r.batches.learnVersion(q, h)
 	}
 	return left
 }
 
 // noteResult counts what one settlement came to, and logs what an operator must look at.
-func (r *settler) noteResult(q *skuQueue, op Op, serial string, done Done) {
+func (r *finisher) noteResult(q *skuQueue, op Op, serial string, done Done) {
 	switch done {
 	case Changed:
 		r.countSettled(q, op)
@@ -257,12 +257,12 @@ func contradiction(done Done) string {
 }
 
 // giveUp writes b and what is pending to the log.
-func (r *settler) giveUp(q *skuQueue, b *settleBatch) {
+func (r *finisher) giveUp(q *skuQueue, b *finishBatch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var all []settlement
+	var all []pendingOp
 	for _, it := range b.items {
-		all = append(all, settlement{it.Serial, b.op})
+		all = append(all, pendingOp{it.Serial, b.op})
 	}
 	for _, s := range append(all, q.pending...) {
 		<-r.capacity
@@ -272,7 +272,7 @@ func (r *settler) giveUp(q *skuQueue, b *settleBatch) {
 }
 
 // dropToLog writes a settlement to the log, so that it can be done by hand.
-func (r *settler) dropToLog(sku string, s settlement, why string) {
+func (r *finisher) dropToLog(sku string, s pendingOp, why string) {
 	r.dropped.Inc()
 	r.o.Log.Error("settlement was not kept", "sku", sku, "serial", s.serial, "op", string(s.op), "why", why)
 }
