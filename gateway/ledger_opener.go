@@ -63,8 +63,8 @@ const (
 )
 
 // openBySales keeps the ledgers of orders to the sales in force.
-func openBySales(board *sale.Schedule, orders *orderLedger, log *slog.Logger) *ledgerOpener {
-	o := &ledgerOpener{schedule: board, orders: orders, log: log, skus: map[string]*openedSKU{}}
+func openBySales(schedule *sale.Schedule, orders *orderLedger, log *slog.Logger) *ledgerOpener {
+	o := &ledgerOpener{schedule: schedule, orders: orders, log: log, skus: map[string]*openedSKU{}}
 	ctx, stop := context.WithCancel(context.Background())
 	o.stop = stop
 	o.done.Go(func() { o.run(ctx) })

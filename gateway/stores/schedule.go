@@ -68,7 +68,7 @@ func LabelledSKUs(c *config.Config) (named []string) {
 	return named[:min(len(named), c.Ops.MetricsMaxSKUs)]
 }
 
-// OpenCommandSchedule opens a board for a command, which has no clock of its own.
+// OpenCommandSchedule opens a schedule for a command, which has no clock of its own.
 func OpenCommandSchedule(c *config.Config, log *slog.Logger) (*sale.Schedule, error) {
 	start := time.Now()
 	var link *redisconn.Client // ends with the command

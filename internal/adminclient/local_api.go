@@ -36,13 +36,13 @@ func Local(c *config.Config) (to Client, done func(), err error) {
 		api.Ledgers = stores.NewLedgers(c, r, nil)
 	}
 	if len(c.Sales) > 0 {
-		board, err := stores.OpenCommandSchedule(c, slog.New(slog.DiscardHandler))
+		schedule, err := stores.OpenCommandSchedule(c, slog.New(slog.DiscardHandler))
 		if err != nil {
 			done()
 			return to, nil, err
 		}
-		opened = append(opened, func() error { board.Close(); return nil })
-		api.Sales = stores.Sales{Schedule: board}
+		opened = append(opened, func() error { schedule.Close(); return nil })
+		api.Sales = stores.Sales{Schedule: schedule}
 	}
 	return inProcess(api.Handler()), done, nil
 }

@@ -19,7 +19,7 @@ func eleven() Sale {
 	return Sale{Name: "double-11", SKUs: []string{"1001", "1002"}, Starts: begins, Ends: begins.Add(2 * time.Hour)}
 }
 
-// still is a board that is alone, beats only when the test says so, and whose clock stands at a time.
+// still is a schedule that is alone, beats only when the test says so, and whose clock stands at a time.
 func still(t *testing.T, at time.Time, sales ...Sale) (*Schedule, *testkit.Log) {
 	t.Helper()
 	j := &testkit.Log{}
@@ -31,7 +31,7 @@ func still(t *testing.T, at time.Time, sales ...Sale) (*Schedule, *testkit.Log) 
 	return b, j
 }
 
-// instance is a running board on a Redis, whose machine's clock is wrong by so much.
+// instance is a running schedule on a Redis, whose machine's clock is wrong by so much.
 func instance(t *testing.T, r *redistest.Server, wrongBy time.Duration, sales ...Sale) *Schedule {
 	t.Helper()
 	start := time.Now()

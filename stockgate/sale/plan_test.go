@@ -124,14 +124,14 @@ func TestPlan_ClosedCostsNothing(t *testing.T) {
 }
 
 func BenchmarkClosed(b *testing.B) {
-	board := &Schedule{o: Options{Now: func() int64 { return 0 }, Wall: func() time.Time { return begins },
+	schedule := &Schedule{o: Options{Now: func() int64 { return 0 }, Wall: func() time.Time { return begins },
 		Log: slog.New(slog.DiscardHandler)}, beats: &redisconn.Beats{}}
-	board.Use([]Sale{eleven()}, false)
+	schedule.Use([]Sale{eleven()}, false)
 	sku := []byte("1001")
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			board.Closed(0, sku, false)
+			schedule.Closed(0, sku, false)
 		}
 	})
 }

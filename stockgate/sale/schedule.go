@@ -6,7 +6,7 @@
 // the schedule and what was known last decide. While this machine's clock and Redis' are further apart than maxSkew one
 // of them is wrong, and it is unknown which: no sale begins on this instance then, and one that has begun goes on.
 //
-// It does not count stock, and to decide for a SKU that is in no sale.
+// It does not count stock, or decide for a SKU that is in no sale.
 package sale
 
 import (
@@ -70,10 +70,10 @@ const beatEvery = 50 * time.Millisecond
 // firstBeats are made before anybody is told of a sale: the first of them opens a connection, and is no measure.
 const firstBeats = 3
 
-// New returns a board of sales. It waits for Redis no longer than for three round trips.
+// New returns a schedule of sales. It waits for Redis no longer than for three round trips.
 func New(o Options, sales []Sale) (*Schedule, error) {
 	if o.Now == nil {
-		return nil, errors.New("board of sales: no clock")
+		return nil, errors.New("schedule of sales: no clock")
 	}
 	if o.Wall == nil {
 		o.Wall = time.Now
@@ -92,7 +92,7 @@ func New(o Options, sales []Sale) (*Schedule, error) {
 	return b, nil
 }
 
-// Close ends what New has started, and waits for it. The board goes on answering by what it knows.
+// Close ends what New has started, and waits for it. The schedule goes on answering by what it knows.
 func (b *Schedule) Close() {
 	b.stop()
 	b.done.Wait()

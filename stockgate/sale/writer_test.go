@@ -54,15 +54,15 @@ func (b *books) run(sales ...Sale) (*Schedule, *Writer) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = link.Close() })
-	board, err := New(Options{Name: "shop", Link: link,
+	schedule, err := New(Options{Name: "shop", Link: link,
 		Now: func() int64 { return int64(time.Since(start)) }}, sales)
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(board.Close)
-	w := NewWriter(board, b.shop, b.plan, slog.New(slog.DiscardHandler))
+	b.Cleanup(schedule.Close)
+	w := NewWriter(schedule, b.shop, b.plan, slog.New(slog.DiscardHandler))
 	b.Cleanup(w.Close)
-	return board, w
+	return schedule, w
 }
 
 func (b *books) status() string { return b.server.Client.Get(b.Context(), "status:x").Val() }
@@ -86,9 +86,9 @@ const day = 24 * time.Hour
 func TestStatus_FollowsTheSaleThatIsOn(t *testing.T) {
 	b := openBooks(t, Writes{Status: true})
 	today, tomorrow := selling("today", -time.Hour, time.Hour), selling("tomorrow", day, day+time.Hour)
-	board, w := b.run(today, tomorrow)
+	schedule, w := b.run(today, tomorrow)
 	b.soon("it is on sale", func() bool { return b.status() == "1" })
-	if err := board.Set(t.Context(), "tomorrow", Ended); err != nil {
+	if err := schedule.Set(t.Context(), "tomorrow", Ended); err != nil {
 		t.Fatal(err)
 	}
 	if looks(); b.status() != "1" {
@@ -98,9 +98,9 @@ func TestStatus_FollowsTheSaleThatIsOn(t *testing.T) {
 	_, w = b.run(selling("today", -time.Hour, -time.Minute))
 	b.soon("it is over", func() bool { return b.status() == "0" })
 	w.Close()
-	board, _ = b.run(today) // it is extended, by a restart
+	schedule, _ = b.run(today) // it is extended, by a restart
 	b.soon("it is on sale again", func() bool { return b.status() == "1" })
-	board.Use([]Sale{selling("today", time.Hour, 2*time.Hour)}, false)
+	schedule.Use([]Sale{selling("today", time.Hour, 2*time.Hour)}, false)
 	b.soon("it is postponed", func() bool { return b.status() == "0" })
 }
 
@@ -190,11 +190,11 @@ func TestStatus_SaleThatIsPostponedByRestartsIsClosed(t *testing.T) {
 func TestStatus_FollowsASaleThatHasBegunWhileTheClocksDiffer(t *testing.T) {
 	s, turn := redistest.StartWithClock(t)
 	b := booksOn(t, s, Writes{Status: true})
-	board, _ := b.run(selling("today", -time.Hour, time.Hour))
+	schedule, _ := b.run(selling("today", -time.Hour, time.Hour))
 	b.soon("it is on sale", func() bool { return b.status() == "1" })
 	turn(3 * time.Second)
-	b.soon("the clocks differ", func() bool { _, wrong := board.Skew(); return wrong })
-	if err := board.Set(t.Context(), "today", Paused); err != nil {
+	b.soon("the clocks differ", func() bool { _, wrong := schedule.Skew(); return wrong })
+	if err := schedule.Set(t.Context(), "today", Paused); err != nil {
 		t.Fatal(err)
 	}
 	b.soon("it is paused", func() bool { return b.status() == "0" })
@@ -228,11 +228,11 @@ func TestStatus_OfAllSKUsFollowsTheLastOne(t *testing.T) {
 func TestStatus_SaleEndsWhileTheClocksDiffer(t *testing.T) {
 	s, turn := redistest.StartWithClock(t)
 	b := booksOn(t, s, Writes{Status: true})
-	board, _ := b.run(selling("today", -time.Hour, time.Hour), selling("tomorrow", day, day+time.Hour))
+	schedule, _ := b.run(selling("today", -time.Hour, time.Hour), selling("tomorrow", day, day+time.Hour))
 	b.soon("it is on sale", func() bool { return b.status() == "1" })
 	turn(3 * time.Second)
-	b.soon("the clocks differ", func() bool { _, wrong := board.Skew(); return wrong })
-	board.Use([]Sale{selling("today", -time.Hour, -time.Second), selling("tomorrow", day, day+time.Hour)}, false)
+	b.soon("the clocks differ", func() bool { _, wrong := schedule.Skew(); return wrong })
+	schedule.Use([]Sale{selling("today", -time.Hour, -time.Second), selling("tomorrow", day, day+time.Hour)}, false)
 	b.soon("it is over", func() bool { return b.status() == "0" })
 }
 
@@ -240,12 +240,12 @@ func TestStatus_SaleEndsWhileTheClocksDiffer(t *testing.T) {
 func TestStatus_OfASaleThatIsInDoubtStays(t *testing.T) {
 	s, turn := redistest.StartWithClock(t)
 	b := booksOn(t, s, Writes{Status: true})
-	board, _ := b.run(selling("today", -time.Hour, time.Hour), selling("tonight", day, day+time.Hour))
+	schedule, _ := b.run(selling("today", -time.Hour, time.Hour), selling("tonight", day, day+time.Hour))
 	b.soon("it is on sale", func() bool { return b.status() == "1" })
 	turn(3 * time.Second)
-	b.soon("the clocks differ", func() bool { _, wrong := board.Skew(); return wrong })
-	board.Use([]Sale{selling("today", -time.Hour, -time.Second), selling("tonight", -time.Second, time.Hour)}, false)
-	if p, _ := board.Phase([]byte("x")); p.Sale != "tonight" || p.State != Paused {
+	b.soon("the clocks differ", func() bool { _, wrong := schedule.Skew(); return wrong })
+	schedule.Use([]Sale{selling("today", -time.Hour, -time.Second), selling("tonight", -time.Second, time.Hour)}, false)
+	if p, _ := schedule.Phase([]byte("x")); p.Sale != "tonight" || p.State != Paused {
 		t.Fatalf("%+v", p)
 	}
 	if looks(); b.status() != "1" {
@@ -255,12 +255,12 @@ func TestStatus_OfASaleThatIsInDoubtStays(t *testing.T) {
 
 func TestStock_IsWrittenOnceForASaleWhateverItsHoursBecome(t *testing.T) {
 	b := openBooks(t, Writes{Stock: map[string]map[string]int{"today": {"x": 5}, "tomorrow": {"x": 7}}})
-	board, w := b.run(selling("today", time.Hour, 2*time.Hour), selling("tomorrow", day, day+time.Hour))
+	schedule, w := b.run(selling("today", time.Hour, 2*time.Hour), selling("tomorrow", day, day+time.Hour))
 	b.soon("it is filled", func() bool { return b.units() == 5 })
 	b.server.Client.Del(t.Context(), "goods:x") // all are sold
-	board.Use([]Sale{selling("today", -time.Hour, time.Hour), selling("tomorrow", day, day+time.Hour)}, false)
+	schedule.Use([]Sale{selling("today", -time.Hour, time.Hour), selling("tomorrow", day, day+time.Hour)}, false)
 	looks()
-	board.Use([]Sale{selling("today", 3*time.Hour, 4*time.Hour), selling("tomorrow", day, day+time.Hour)}, false)
+	schedule.Use([]Sale{selling("today", 3*time.Hour, 4*time.Hour), selling("tomorrow", day, day+time.Hour)}, false)
 	looks()
 	w.Close()
 	b.run(selling("today", 3*time.Hour, 4*time.Hour), selling("tomorrow", day, day+time.Hour))
@@ -293,11 +293,11 @@ func TestWriter_FollowsTheLayout(t *testing.T) {
 
 func TestStock_OfASaleThatHasBegunIsNeverWritten(t *testing.T) {
 	b := openBooks(t, Writes{Stock: map[string]map[string]int{"today": {"x": 5}}})
-	board, _ := b.run(selling("today", -time.Hour, time.Hour)) // the shop's list is sold out already
+	schedule, _ := b.run(selling("today", -time.Hour, time.Hour)) // the shop's list is sold out already
 	b.soon("it is marked", func() bool {
 		return len(b.server.Client.Keys(t.Context(), "*:filled:x").Val()) == 1
 	})
-	board.Use([]Sale{selling("today", time.Hour, 2*time.Hour)}, false)
+	schedule.Use([]Sale{selling("today", time.Hour, 2*time.Hour)}, false)
 	if looks(); b.units() != 0 {
 		t.Errorf("%d units of a sale that was postponed", b.units())
 	}
@@ -307,8 +307,8 @@ func TestStock_OfASaleThatIsPausedBeforeItsStartIsWritten(t *testing.T) {
 	b := openBooks(t, Writes{})
 	early := selling("today", time.Hour, 2*time.Hour)
 	early.Pass = true
-	board, w := b.run(early)
-	if err := board.Set(t.Context(), "today", Paused); err != nil {
+	schedule, w := b.run(early)
+	if err := schedule.Set(t.Context(), "today", Paused); err != nil {
 		t.Fatal(err)
 	}
 	w.Use(Writes{Stock: map[string]map[string]int{"today": {"x": 5}}})
