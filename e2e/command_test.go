@@ -209,7 +209,7 @@ func TestExplain_PrintsRouteKeysAndChecks(t *testing.T) {
 	path = file(t,
 		"name = \"shop\"\nupstream.targets = [\"http://127.0.0.1:9000\"]\nstock.source = \"redis\"\n"+reserveRoutes)
 	wants(t, explained(t, "", order, "-H", "Cookie: uid=7", "--config", path), "gate      reserve",
-		"stock     sluice:shop:{1001}:s in Redis (ledger)", "earlier order (stock.reserve)",
+		"stock     sluice:shop:{1001}:s in Redis (ledger)", "ledger's memory (stock.reserve)",
 		"reservation (stock.reserve, sale.max_per_user)")
 }
 

@@ -41,8 +41,9 @@ type Limiters struct {
 // reasons is a list of reasons, as a row of the table shows it.
 func reasons(list ...reject.Reason) []reject.Reason { return list }
 
-// The rows. Cheap checks come first; of two that cost the same the final one. A buyer who already has a unit never
-// hears "sold out": the reservation is looked up before the schedule.
+// The rows. Cheap checks come first; of two that cost the same the final one. Memory tells a buyer of an earlier order
+// before the schedule. What must be looked up comes after the cheap limits; above its capacity a buyer hears "sold out"
+// with Retry-After.
 var (
 	denyList = check{name: "deny list", config: "limits.deny", reasons: reasons(reject.DeniedIP),
 		applies: func(p *Proxy, _ *boundRoute) bool { return p.deny.lookup != nil || p.bypass.lookup != nil },
@@ -60,12 +61,13 @@ var (
 		reasons: reasons(reject.Denied, reject.Unidentified, reject.Ambiguous, reject.BadRequest),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return len(rt.require) > 0 },
 		decide:  (*Proxy).checkRequirement}
-	earlierOrder = check{name: "earlier order", config: "stock.reserve",
+	// ledgerMemory has the sold-out cache of reserve routes, and the orders that this instance has seen win.
+	ledgerMemory = check{name: "ledger's memory", config: "stock.reserve",
 		reasons: reasons(reject.SoldOut, reject.Undecided, reject.Confirmed, reject.Duplicate, reject.InProgress,
 			reject.KeyReused, reject.Released, reject.NotStarted, reject.Ended, reject.Paused, reject.UnknownSKU,
 			reject.StockError, reject.Concurrency),
-		decide: (*Proxy).checkEarlierOrder}
-	storedOrder = check{name: "earlier order, looked up", config: "stock.reserve", reasons: earlierOrder.reasons,
+		decide: (*Proxy).checkLedgerMemory}
+	storedOrder = check{name: "earlier order, looked up", config: "stock.reserve", reasons: ledgerMemory.reasons,
 		decide: (*Proxy).checkStoredOrder}
 	schedule = check{name: "schedule", config: "sale",
 		reasons: reasons(reject.NotStarted, reject.Ended, reject.Paused, reject.SoldOut),
@@ -79,7 +81,7 @@ var (
 		reasons: reasons(reject.Token, reject.Ambiguous),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.OrderToken }, decide: (*Proxy).checkOrderToken}
 	waitingRoom = check{name: "waiting room", bypass: true, config: "route.room",
-		reasons: append(reasons(reject.Room, reject.Ambiguous), earlierOrder.reasons...),
+		reasons: append(reasons(reject.Room, reject.Ambiguous), ledgerMemory.reasons...),
 		applies: func(_ *Proxy, rt *boundRoute) bool { return rt.room != nil },
 		decide:  (*Proxy).checkRoom}
 	keyedRates = check{name: "keyed rates", bypass: true, config: "limits.rate",
@@ -111,7 +113,7 @@ var (
 			reject.Paused),
 		decide: (*Proxy).checkStock}
 	reserve = check{name: "reservation", config: "stock.reserve, sale.max_per_user",
-		reasons: append(slices.Clip(earlierOrder.reasons), reject.BadRequest, reject.TooLarge),
+		reasons: append(slices.Clip(ledgerMemory.reasons), reject.BadRequest, reject.TooLarge),
 		decide:  (*Proxy).reserve}
 )
 
@@ -123,7 +125,7 @@ var tables = [route.NumGates][]check{
 		keyedRates, pageCache, body, inFlight, window, slot, schedule},
 	route.Check: {denyList, connRate, identity, requirement, schedule, soldOut, orderToken, waitingRoom,
 		keyedRates, pageCache, firstReading, body, inFlight, window, slot, schedule, stock},
-	route.Reserve: {denyList, connRate, identity, requirement, earlierOrder, schedule, orderToken, waitingRoom,
+	route.Reserve: {denyList, connRate, identity, requirement, ledgerMemory, schedule, orderToken, waitingRoom,
 		keyedRates, pageCache, storedOrder, body, inFlight, window, slot, connection, schedule, reserve},
 }
 

@@ -201,8 +201,8 @@ func addWaitingCases(add addCase) {
 
 // addReservationCases adds those of the ledger: the reasons that Orders has, from memory and from its store.
 func addReservationCases(add addCase) {
-	for _, reason := range earlierOrder.reasons {
-		add(&earlierOrder, reason, buying, func(o *Options) { ordersDecide(o, reason, true) })
+	for _, reason := range ledgerMemory.reasons {
+		add(&ledgerMemory, reason, buying, func(o *Options) { ordersDecide(o, reason, true) })
 		add(&storedOrder, reason, buying, func(o *Options) {
 			ordersDecide(o, reason, false)
 			o.Orders.(*fakeOrders).lookUp = true

@@ -261,7 +261,7 @@ func TestChecks_AreInTheOrderThatTheDocsTell(t *testing.T) {
 	for gate, want := range map[route.Gate]string{
 		route.Limit: "deny list, request rate of the connection, identity, conditions, schedule, order token, " +
 			"waiting room, keyed rates, page cache, body, in flight, window, concurrency, schedule",
-		route.Reserve: "deny list, request rate of the connection, identity, conditions, earlier order, schedule, " +
+		route.Reserve: "deny list, request rate of the connection, identity, conditions, ledger's memory, schedule, " +
 			"order token, waiting room, keyed rates, page cache, earlier order, looked up, body, in flight, window, " +
 			"concurrency, connection to the upstream, schedule, reservation",
 	} {

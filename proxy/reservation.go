@@ -41,8 +41,8 @@ func (r *Request) answered(by Reservation) rejection {
 	return rejection{Reason: by.Reason, Wait: by.Wait}
 }
 
-// checkEarlierOrder asks memory alone whether the order is decided already.
-func (p *Proxy) checkEarlierOrder(r *Request) rejection {
+// checkLedgerMemory asks memory alone whether the order is decided already.
+func (p *Proxy) checkLedgerMemory(r *Request) rejection {
 	known, decided := p.Orders.Decided(r.now, r.order())
 	if !decided {
 		r.lookUp = known.LookUp
@@ -85,8 +85,8 @@ func (p *Proxy) reserve(r *Request) rejection {
 	return no
 }
 
-// checkSchedule asks the schedule, and what the upstream's responses have taught. Of an order that takes stock here the
-// ledger is asked before: a client that has won a unit hears of that first.
+// checkSchedule asks the schedule, and what the upstream's responses have taught. An order that takes stock here has
+// been looked for in memory before.
 func (p *Proxy) checkSchedule(r *Request) rejection {
 	if lines := r.buyer.lines; len(lines) > 1 {
 		for _, l := range lines[1:] {
