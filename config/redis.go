@@ -34,7 +34,8 @@ func defaultRedis(env func(string) (string, bool)) Redis {
 	}
 }
 
-// RedisConnections are those to each server: orders take two, and their outcomes, look-ups and sweeps share the rest.
+// RedisConnections are those to each server, of which outcomes take at most 8. Orders, one or two calls of each SKU at
+// once, share the rest with look-ups and sweeps.
 const RedisConnections = 16
 
 // leastConnectTimeout bounds ConnectTimeout from below: a TLS handshake takes several round trips.

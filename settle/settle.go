@@ -5,7 +5,9 @@
 // transaction that has the effect. A webhook has a cursor of its own, and gets every change at least once. An entry is
 // trimmed from the ledger's stream only after every target has settled it.
 //
-// It does not decide about orders, raise a ledger's free units, or serve requests. The gateway never opens the database.
+// It does not decide about orders, or serve requests. It raises a ledger's free units only by the shop's word
+// (giveback.go). It ends a SKU, or puts it on sale again, only by what is paid (paid.go). The gateway never opens the
+// database.
 package settle
 
 import (
@@ -143,7 +145,7 @@ type Outcome struct {
 	Units   int64  // deducted, or returned if below 0
 	Missing int64  // orders that have become missing
 	Parked  int64  // orders that the database rejects: a conflict has them
-	Short   bool   // the stock table had too few units, or no row: a conflict was written
+	Short   bool   // the stock table did not take the change: too few units, no row, or rejected; a conflict was written
 }
 
 // Database is where orders are settled. Every call is one transaction, but for Settle of a webhook.

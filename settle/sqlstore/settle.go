@@ -17,8 +17,8 @@ const (
 	orderTable = "sluice_order (sku, born, serial, buyer, quantity, status, epoch, ver, at, taken)"
 )
 
-// errShort means that the stock table has too few units for a batch, or does not take the change.
-var errShort = errors.New("the stock table has too few units, or no row")
+// errShort means that the stock table did not take the change.
+var errShort = errors.New("the stock table has too few units, has no row, or rejects the change")
 
 // effort is how a batch is written: first as it is, and then as far as it can be.
 type effort struct {

@@ -36,7 +36,9 @@ type Stock struct {
 	Table      string // "name" or "schema.name"; "" = sluice_stock, which then begins with the ledger's total
 	SKUColumn  string
 	LeftColumn string
-	Check      bool // deduct only where enough is left; else the order is booked and a conflict is written
+	// Check deducts a batch only where enough is left for all of it. Else its orders are booked without units, and a
+	// conflict is written. Without Check the column may go below 0.
+	Check bool
 }
 
 // Store is one database. It is safe for concurrent use.
