@@ -50,7 +50,7 @@ type Gateway struct {
 	proxy  *proxy.Proxy
 	tracer *tracing.Tracer // nil = no traces
 
-	// What goes on when the configuration changes.
+	// What goes on when the configuration changes. A part may replace what is within it: windows, rooms, targets.
 	counters   *metrics.Counters
 	Server     *proxy.Server
 	deciders   []*proxy.Server              // of [[decide]], in their order

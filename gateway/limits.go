@@ -20,7 +20,7 @@ import (
 
 // limitRow is one row of the table of limits: what [limits.NAME] of the configuration has to do with. The rows decide
 // what is only observed, what a reload or an operator may change, and which numbers the access log, explain, the API
-// and the dashboard show. A new limit is one row: docs/adding-a-limit.md.
+// and the dashboard show. A new limit is a row here and one in proxy/checks.go: docs/adding-a-limit.md.
 type limitRow struct {
 	name    string   // of its table
 	numbers []string // keys that are shown with their values
@@ -126,7 +126,8 @@ var limitRows = []limitRow{
 	},
 }
 
-// limiters are the limiters in force. A reload changes their numbers, and what they have counted goes on.
+// limiters are the limiters in force. A reload changes their numbers, and what they have counted goes on. Windows of
+// another size, max_delay or warm_up start anew, and so do rates with another name, key or max_keys.
 type limiters struct {
 	conns       *limiter.ConnLimiter
 	windows     *windows

@@ -67,8 +67,9 @@ type runtime struct {
 var errClosed = errors.New("the gateway is closed")
 
 // swap puts c into force, all of it or nothing. Connections, counts, orders and requests in flight go on; so do windows
-// whose size, max_delay and warm_up stay. The controller is locked for changes. What is built may wait for Redis;
-// until all of it is there, nothing that is in force changes, and all can be asked how the gateway is.
+// whose size, max_delay and warm_up stay, and rates whose name, key and max_keys stay. The controller is locked for
+// changes. What is built may wait for Redis; until all of it is there, nothing that is in force changes, and all can be
+// asked how the gateway is.
 func (g *Gateway) swap(c *config.Config) error {
 	if g.controller.closed {
 		return errClosed

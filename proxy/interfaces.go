@@ -40,7 +40,7 @@ type ConnRateLimiter interface {
 	Allow(t time.Time) (wait time.Duration, ok bool)
 }
 
-// WindowLimiter limits what is admitted in one window of 10 ms: of all SKUs together, and of one.
+// WindowLimiter limits what is admitted in one window of limits.window.size (10 ms): of all SKUs together, and of one.
 type WindowLimiter interface {
 	// Acquire books one unit at now. The caller sleeps for wait, then goes on; when it is rejected, nothing was booked
 	// and wait tells when to come back.

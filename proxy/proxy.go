@@ -4,7 +4,7 @@
 // once; and that every rejection is a complete HTTP response.
 // It keeps no stock, no limit and no connection to the upstream: Stock, Orders, the limiters and Upstream do.
 //
-// Handle is the way of a request. The table of checks is in checks.go: a new limit is a row there.
+// Handle is the way of a request. The table of checks is in checks.go; see check for what a new limit needs.
 package proxy
 
 import (

@@ -139,7 +139,7 @@ var table = [NumReasons]rejection{
 	InFlight: {"in_flight", Busy, 0, 0, "Your earlier requests are still being processed", "您之前的请求仍在处理中",
 		"a `[[limits.in_flight]]`: as many requests of the key as it allows are in the upstream"},
 	Window: {"window", Busy, 0, 0, "The shop is very busy", "活动太火爆了",
-		"the 10 ms window, and those it may be carried to, are full"},
+		"the window, and those it may be carried to, are full"},
 	Concurrency: {"concurrency", Busy, 0, 0, "The shop is very busy", "活动太火爆了",
 		"the concurrency limit and its queue are full; or `stock.max_in_flight_per_unit` is reached; `reserve`: too many " +
 			"orders wait for the ledger, or a SKU is sold out and it cannot be looked up now whether this user " +
