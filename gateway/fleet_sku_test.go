@@ -150,14 +150,14 @@ func TestFleetPause_UndoThatFailsHalfWay(t *testing.T) {
 		t.Error("it is undone without its ledger")
 	}
 	l.mend()
-	becomes(t, "paused", 1, b) // and nothing is forgotten
+	becomes(t, "paused", 1, a, b) // nothing is forgotten, and a reaches Redis again
 	l.cut(removeWords)
 	_, err = a.controller.Undo(t.Context(), o.ID)
 	if err == nil || !strings.Contains(err.Error(), "is no longer paused") {
 		t.Errorf("%v, want that the SKU is open and the list shows it", err)
 	}
 	l.mend()
-	becomes(t, "on", 1, b)
+	becomes(t, "on", 1, a, b)
 	if _, err := a.controller.Undo(t.Context(), o.ID); err != nil {
 		t.Fatal(err)
 	}
