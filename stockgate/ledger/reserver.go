@@ -45,7 +45,9 @@ const (
 	stateInterval  = int64(10 * time.Millisecond)
 	searchInterval = 10 * stateInterval // a search asks all ledgers: it takes no call from those who name the SKU
 
-	maxSettling = 8 // calls that settle, of all SKUs together: half of the connections to a server
+	// Calls that reserve, and calls that settle, of all SKUs together: each half of the connections to a server.
+	maxReserving = 8
+	maxSettling  = 8
 )
 
 // New returns a reserver over store that calls ask, which may be nil, about orders whose outcome is unknown.
@@ -94,7 +96,7 @@ func (r *Reserver) Use(o Options, ask AskOrder) {
 // connect makes the parts of r known to each other.
 func (r *Reserver) connect() {
 	r.mirrors.core = &r.core
-	r.batcher = batcher{&r.core, &r.mirrors}
+	r.batcher = batcher{core: &r.core, mirror: &r.mirrors, reserving: make(chan struct{}, maxReserving)}
 	r.finisher = finisher{
 		core: &r.core, batches: &r.batcher,
 		settling: make(chan struct{}, maxSettling), capacity: make(chan struct{}, r.o.MaxSettling),
