@@ -163,7 +163,7 @@ func TestAccessRecord_HoldsTheOrdersOutcome(t *testing.T) {
 	addr, p := gateway(t, o)
 	talk(t, addr, strings.Replace(recordedOrder, "Host:", "Sku: 1001\r\nHost:", 1))
 	e := k.only(t)
-	if !e.Reserved || e.Order != metrics.OrderConfirmed || e.Serial != "s-1" || e.Deadline != 1_700_000_000_123 {
+	if !e.Reserved || e.Order != metrics.OrderConfirmed || e.Serial != "s-1" || e.Deadline != 4_102_444_800_123 {
 		t.Errorf("recorded %+v", e)
 	}
 	if n := p.Counters().Totals(); n.Forwarded != 1 || n.Rejected != (metrics.Totals{}).Rejected {
@@ -176,7 +176,7 @@ type oneSerial struct{ Orders }
 
 func (oneSerial) Decided(int64, ledger.Order) (Reservation, bool) { return Reservation{}, false }
 func (oneSerial) Reserve(int64, ledger.Order) Reservation {
-	return Reservation{Serial: "s-1", Deadline: 1_700_000_000_123}
+	return Reservation{Serial: "s-1", Deadline: 4_102_444_800_123}
 }
 func (oneSerial) Settle(ledger.Order, string, metrics.OrderOutcome) {}
 

@@ -243,7 +243,7 @@ func (s *settledOrders) Reserve(_ int64, o ledger.Order) Reservation {
 	if serial == "" {
 		serial = fmt.Sprintf("s-%d", s.reserved)
 	}
-	return Reservation{Serial: serial, Deadline: 1_700_000_000_123}
+	return Reservation{Serial: serial, Deadline: 4_102_444_800_123}
 }
 
 func (s *settledOrders) Settle(o ledger.Order, serial string, outcome metrics.OrderOutcome) {
@@ -300,7 +300,7 @@ func TestDecide_AdmittedOrderIsSettledByACall(t *testing.T) {
 		resp, body := talk(t, addr, question("haproxy", "POST", "/api/seckill/1001/order", "shop", "Cookie: uid=7\r\n"))
 		serial := resp.Header.Get("Sluice-Serial")
 		if resp.StatusCode != 200 || serial == "" || resp.Header.Get("Idempotency-Key") != serial ||
-			resp.Header.Get("Sluice-Sku") != "1001" || resp.Header.Get("Sluice-Deadline") != "1700000000123" {
+			resp.Header.Get("Sluice-Sku") != "1001" || resp.Header.Get("Sluice-Deadline") != "4102444800123" {
 			t.Fatalf("%d %v %s", resp.StatusCode, resp.Header, body)
 		}
 		return serial

@@ -169,7 +169,7 @@ var paths = []struct {
 	{"admitted", "200", func(*Options) {}},
 	{"reserved", "200", func(o *Options) {
 		o.oneRoute(reserveRoute)
-		o.Orders = fixedOrders{reservation: Reservation{Serial: "s-1", Deadline: 1_700_000_000_123}}
+		o.Orders = fixedOrders{reservation: Reservation{Serial: "s-1", Deadline: 4_102_444_800_123}}
 		o.SigningKey, o.Outcomes = []byte(proofSecret), OutcomeRules{ConfirmOn: []string{"2xx"}}
 	}},
 	{"sold_out", "409", soldOutSKU},

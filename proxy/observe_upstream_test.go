@@ -279,7 +279,7 @@ func TestObserve_ReservedOrderCarriesItsSerial(t *testing.T) {
 	got := <-to.arrivals
 	got.stripAdditions(nil)
 	want := []string{"Cookie: uid=7", "Content-Type: application/json", "Idempotency-Key: s-1", "Sluice-Sku: 1001",
-		"Sluice-Quantity: 2", "Sluice-Deadline: 1700000000123"}
+		"Sluice-Quantity: 2", "Sluice-Deadline: 4102444800123"}
 	if !slices.Equal(got.fields, want) || got.body != `{"qty":2}` {
 		t.Errorf("%+v, want %q", got, want)
 	}

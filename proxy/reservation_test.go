@@ -54,7 +54,7 @@ func (f *fakeOrders) State(_ int64, sku, serial []byte) (OrderState, reject.Reas
 	if string(serial) != "s-1" {
 		return OrderState{}, reject.Admitted
 	}
-	return OrderState{SKU: "1001", State: ledger.StatusHeld, Deadline: 1_700_000_000_123}, reject.Admitted
+	return OrderState{SKU: "1001", State: ledger.StatusHeld, Deadline: 4_102_444_800_123}, reject.Admitted
 }
 
 func (f *fakeOrders) asked() []string {
@@ -72,7 +72,7 @@ func (f *fakeOrders) settled() []metrics.OrderOutcome {
 // reserving are options with a route that reserves units of stock.
 func reserving(to Upstream) (Options, *fakeOrders) {
 	o := options(to)
-	f := &fakeOrders{answer: Reservation{Serial: "s-1", Deadline: 1_700_000_000_123}}
+	f := &fakeOrders{answer: Reservation{Serial: "s-1", Deadline: 4_102_444_800_123}}
 	o.Orders = f
 	o.Routes = []Route{
 		{Name: "order", Match: "POST /api/seckill/{sku}/order", Gate: route.Reserve, SKU: "$path_sku",
@@ -130,7 +130,7 @@ func TestReservation_UpstreamIsToldWhichOrderItGets(t *testing.T) {
 		t.Errorf("asked for %q", asked)
 	}
 	got := to.all()
-	want := "Idempotency-Key: s-1\r\nSluice-Sku: 1001\r\nSluice-Quantity: 2\r\nSluice-Deadline: 1700000000123\r\n"
+	want := "Idempotency-Key: s-1\r\nSluice-Sku: 1001\r\nSluice-Quantity: 2\r\nSluice-Deadline: 4102444800123\r\n"
 	if len(got) != 1 || !strings.Contains(got[0], want) || strings.Contains(got[0], "mine") ||
 		strings.Count(got[0], "Sluice-") != 3 {
 		t.Errorf("the upstream saw %q, want %q in it", got, want)
@@ -152,7 +152,7 @@ func TestReservation_WhatTheUpstreamIsToldIsSigned(t *testing.T) {
 	}
 	want := "Sluice-Signature: " + string(s.Append(nil, auth.SignedOrder{
 		Method: []byte("POST"), Target: []byte("/api/seckill/1001/order?qty=2"), Serial: "s-1", SKU: []byte("1001"),
-		Quantity: 2, Deadline: 1_700_000_000_123,
+		Quantity: 2, Deadline: 4_102_444_800_123,
 	})) + "\r\n"
 	if got := to.all(); len(got) != 1 || !strings.Contains(got[0], want) {
 		t.Errorf("the upstream saw %q, want %q in it", got, want)

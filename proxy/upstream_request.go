@@ -17,6 +17,9 @@ func (p *Proxy) build(r *Request) rejection {
 	out.Whole = r.acquired.order
 	out.Store = r.page.fetches
 	out.Timeout = r.route.Timeout
+	if r.acquired.order { // its units may be another's afterwards
+		out.Until = r.reservation.Deadline
+	}
 	p.edit(r)
 	return p.attachBody(r)
 }

@@ -49,6 +49,9 @@ const (
 
 // run does the exchange. resp holds something only if it returns Answered.
 func (e *exchange) run(req *Request, resp *fasthttp.Response, t *target) (Outcome, disposition) {
+	if req.Until != 0 && time.Now().UnixMilli() >= req.Until { // this process was stopped meanwhile
+		return Busy, mayReuse
+	}
 	if req.HTTP.IsBodyStream() && !t.hold(e.conn, req) {
 		return Busy, mayReuse
 	}

@@ -27,6 +27,7 @@ type Request struct {
 	Owner     Owner  // the goroutine of the request; nil = it may block anywhere
 
 	Timeout time.Duration // in place of Options.ResponseTimeout; 0 = that. A longer one extends Options.Timeout
+	Until   int64         // Unix ms: from then on it is not sent any more; 0 = at any time
 
 	Client Client // asked after a wait; nil = it is always there
 
@@ -62,7 +63,7 @@ func (r *Request) Reset() {
 	r.HTTP.Header.DisableNormalizing()
 	r.HTTP.Header.SetNoDefaultContentType(true)
 	r.Order, r.Store, r.Whole = false, false, false
-	r.Lines, r.ClientKey, r.Timeout, r.Owner, r.Client, r.Target = nil, 0, 0, nil, nil, ""
+	r.Lines, r.ClientKey, r.Timeout, r.Until, r.Owner, r.Client, r.Target = nil, 0, 0, 0, nil, nil, ""
 }
 
 var noHost = []byte("Host: \r\n")
@@ -107,7 +108,7 @@ const (
 	NotSent                 // not one byte was written: it is certain that the upstream saw nothing
 	TimedOut                // written in part or whole, no response in time: unknown
 	Broken                  // written in part or whole, and no whole, well-formed response came: unknown
-	Busy                    // not one byte was written, as no connection came free in time, or the client left first
+	Busy                    // not one byte was written, as no connection came free in time, the client left first, or Until was over
 	Capped                  // answered, by a stream or tunnel that is not handed on: clients hold too many already
 	NumOutcomes
 )

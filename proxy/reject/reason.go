@@ -171,7 +171,8 @@ var table = [NumReasons]rejection{
 			"lost some of its history and is frozen"},
 	UpstreamBusy: {"upstream_busy", Unavailable, 0, 0, "The shop is very busy", "商城繁忙",
 		"all connections to the upstream are in use, and none came free within `upstream.queue_timeout`, or " +
-			"10,000 requests wait already; nothing was sent, and on `reserve` nothing was reserved"},
+			"10,000 requests wait already; nothing was sent, and on `reserve` nothing was reserved; or the process was " +
+			"stopped for longer than the units of the order are held: nothing was sent, and they are released"},
 	NoUpstream: {"no_upstream", Unavailable, 0, 0, "The shop cannot be reached right now", "商城暂时无法访问",
 		"no target could be reached: nothing was sent"},
 	UpstreamError: {"upstream_error", upstreamClass, 502, unknown, "The shop did not respond properly", "商城响应异常",
