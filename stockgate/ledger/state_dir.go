@@ -147,6 +147,9 @@ func openStateDir(dir string, seen *Seen, log *OperationLog) (j *StateDir, err e
 	return j, nil
 }
 
+// folderPrefix begins the name of an instance's folder.
+const folderPrefix = "instance-"
+
 // leftFile is in the folder of a process that has left in good order.
 const leftFile = "left"
 
@@ -167,13 +170,19 @@ func leftLongAgo(folder string) bool {
 
 // claim locks a sub-folder: one of a process that was killed, if there is one, since others may wait for its name.
 func (j *StateDir) claim(dir string) (err error) {
-	folders, err := filepath.Glob(filepath.Join(dir, "instance-*"))
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
+	var folders []string
+	for _, e := range entries { // Glob would take the signs of a pattern in dir for one
+		if strings.HasPrefix(e.Name(), folderPrefix) {
+			folders = append(folders, filepath.Join(dir, e.Name()))
+		}
+	}
 	killed := slices.DeleteFunc(slices.Clone(folders), hasLeft)
 	left := slices.DeleteFunc(folders, func(folder string) bool { return !hasLeft(folder) })
-	for _, folder := range slices.Concat(killed, left, []string{filepath.Join(dir, "instance-"+rand.Text()[:12])}) {
+	for _, folder := range slices.Concat(killed, left, []string{filepath.Join(dir, folderPrefix+rand.Text()[:12])}) {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return err
 		}

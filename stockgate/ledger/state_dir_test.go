@@ -220,3 +220,18 @@ func TestJournal_KilledProcessReturnsBeforeOneThatHasLeft(t *testing.T) {
 		testkit.Check(t, errors.Join(c.j.Close(false), d.j.Close(false)))
 	}
 }
+
+// The path of a folder may have the signs of a pattern: the journal in it is found again.
+func TestStateDir_JournalIsFoundAgainUnderAnyPath(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"[prod]", "[", `a*b?`, `back\slash`} {
+		dir := filepath.Join(t.TempDir(), name)
+		j, err := openStateDir(dir, &Seen{}, newOperationLog(4))
+		testkit.Check(t, err)
+		testkit.Check(t, errors.Join(j.Begin("a"), j.Close(false)))
+		again, err := openStateDir(dir, &Seen{}, newOperationLog(4))
+		testkit.Check(t, err)
+		testkit.Want(t, "the instance of "+name, again.Name, "a")
+		testkit.Check(t, again.Close(false))
+	}
+}
