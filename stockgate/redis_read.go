@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -91,10 +92,10 @@ func (r *Redis) readKeys(ctx context.Context, skus []string, out []layout.Readin
 // readKeysOnce makes one round trip, with the script in it where load says so.
 func (r *Redis) readKeysOnce(ctx context.Context, l *layout.Layout, load bool, skus []string,
 	out []layout.Reading) []error {
-	each := l.Commands()
+	each, on := l.Commands(), new(halves)
 	return r.each(ctx, read, each, skus, func(ctx context.Context, c redisconn.Commands, which []int) error {
 		if l.SharesHash() {
-			return readHashes(ctx, c, l, skus, which, out)
+			return readHashes(ctx, c, on, l, skus, which, out)
 		}
 		pipe := c.Pipeline()
 		if load {
@@ -103,7 +104,7 @@ func (r *Redis) readKeysOnce(ctx context.Context, l *layout.Layout, load bool, s
 		for _, i := range which {
 			l.Queue(ctx, pipe, skus[i])
 		}
-		answers, err := exec(ctx, pipe)
+		answers, err := on.exec(ctx, pipe)
 		if err != nil {
 			return fmt.Errorf("read stock: %w", err)
 		}
@@ -122,7 +123,7 @@ func (r *Redis) readKeysOnce(ctx context.Context, l *layout.Layout, load bool, s
 }
 
 // readHashes reads some of skus, those of one hash by one command.
-func readHashes(ctx context.Context, c redisconn.Commands, l *layout.Layout, skus []string, which []int,
+func readHashes(ctx context.Context, c redisconn.Commands, on *halves, l *layout.Layout, skus []string, which []int,
 	out []layout.Reading) error {
 	some := make([]string, len(which))
 	for k, i := range which {
@@ -130,7 +131,7 @@ func readHashes(ctx context.Context, c redisconn.Commands, l *layout.Layout, sku
 	}
 	pipe := c.Pipeline()
 	l.QueueHashes(ctx, pipe, some)
-	answers, err := exec(ctx, pipe)
+	answers, err := on.exec(ctx, pipe)
 	if err != nil {
 		return fmt.Errorf("read stock: %w", err)
 	}
@@ -159,13 +160,13 @@ func (r *Redis) confirmUnknown(ctx context.Context, l *layout.Layout, skus []str
 	if len(missing) == 0 {
 		return nil
 	}
-	each := l.Traces()
+	each, on := l.Traces(), new(halves)
 	errs := r.each(ctx, read, each, names, func(ctx context.Context, c redisconn.Commands, which []int) error {
 		pipe := c.Pipeline()
 		for _, k := range which {
 			l.QueueTraces(ctx, pipe, names[k])
 		}
-		answers, err := exec(ctx, pipe)
+		answers, err := on.exec(ctx, pipe)
 		if err != nil {
 			return fmt.Errorf("read stock: %w", err)
 		}
@@ -185,6 +186,36 @@ func (r *Redis) confirmUnknown(ctx context.Context, l *layout.Layout, skus []str
 	return r.learn(ctx, all, out)
 }
 
+// halves is what a master has answered of pipelines whose other keys were not there, as while their slot moves: the
+// other master, which is asked everything again, knows nothing of the keys that have not come yet.
+type halves struct {
+	mu   sync.Mutex
+	said map[string]redis.Cmder // by the question
+}
+
+// exec is exec, and takes an answer from before a redirection in place of one from behind it.
+func (h *halves) exec(ctx context.Context, pipe redis.Pipeliner) ([]redis.Cmder, error) {
+	answers, err := exec(ctx, pipe)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	redirected := redisconn.Redirected(err)
+	if !redirected && h.said == nil {
+		return answers, err
+	}
+	if h.said == nil {
+		h.said = make(map[string]redis.Cmder)
+	}
+	for i, a := range answers {
+		question := fmt.Sprintf("%q", a.Args())
+		if before := h.said[question]; before != nil {
+			answers[i] = before
+		} else if redirected && (a.Err() == nil || ofKey(a.Err())) {
+			h.said[question] = a
+		}
+	}
+	return answers, err
+}
+
 // exec runs a pipeline. Its error is about Redis; what is wrong with a single key stays in its answer.
 func exec(ctx context.Context, pipe redis.Pipeliner) ([]redis.Cmder, error) {
 	answers, err := pipe.Exec(ctx)
@@ -201,7 +232,7 @@ func exec(ctx context.Context, pipe redis.Pipeliner) ([]redis.Cmder, error) {
 		case ofKey(err):
 		case load && redis.HasErrorPrefix(err, noScript):
 		default:
-			return nil, err
+			return answers, err
 		}
 	}
 	return answers, nil
