@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/redistest"
+	"sluice/internal/testkit"
 	"sluice/stockgate/layout"
 	"sluice/stockgate/redisconn"
 )
@@ -133,4 +134,31 @@ func TestCluster_LayoutWhoseKeysAreApartIsRejectedOnAClusterAlone(t *testing.T) 
 	if err := single.Set(t.Context(), "1001", 1); err != nil {
 		t.Error(err)
 	}
+}
+
+// By cluster-require-full-coverage yes, Redis' own default, no master answers about any key while one of them is dead,
+// though each answers PING: all of Redis is lost then.
+func TestCluster_MastersThatServeNoKeyAreALostRedis(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.Cluster(t, 3)
+	nodes.SetTimeout(500 * time.Millisecond)
+	cover := func(all string) {
+		for _, m := range []*redistest.Server{nodes.Masters[0], nodes.Masters[2]} {
+			if err := m.Client.ConfigSet(t.Context(), "cluster-require-full-coverage", all).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cover("yes")
+	r := clustered(t, nodes, layout.Options{Type: layout.Counter, Key: "seckill:$sku"})
+	skus := []string{"1001", "1002", "1003", "1004", "1005", "1006"}
+	out := make([]layout.Reading, len(skus))
+	lost := func() bool { return r.Read(t.Context(), skus, out) != nil && r.Ping(t.Context()) != nil }
+	if lost() {
+		t.Fatal("a cluster that is well is lost")
+	}
+	nodes.Masters[1].Kill()
+	testkit.Eventually(t, "Redis is lost", lost)
+	cover("no")
+	testkit.Eventually(t, "the living masters serve", func() bool { return !lost() && r.Ping(t.Context()) == nil })
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -19,8 +20,9 @@ type RedisOptions = redisconn.Options
 
 // Redis is the stock that a shop keeps in one Redis, in a layout of its own: a single server, the master that sentinels
 // name, or a cluster. It is safe for concurrent use. No command is ever sent twice, and a Redis in trouble is left
-// alone, as package redisconn promises. While one master of a cluster is away only the SKUs on it cannot be known.
-// Reading, writing and listing share its connections and its layout, and so its methods are many.
+// alone, as package redisconn promises. While one master of a cluster is away only the SKUs on it cannot be known,
+// unless the others serve no key then. Reading, writing and listing share its connections and its layout, and so its
+// methods are many.
 type Redis struct {
 	layout   atomic.Pointer[layout.Layout]
 	lists    emptiedLists
@@ -163,6 +165,21 @@ func (r *Redis) ping(ctx context.Context, way redisconn.Route) error {
 		if err := c.Ping(ctx).Err(); err != nil {
 			return fmt.Errorf("ping redis: %w", err)
 		}
-		return nil
+		return r.serves(ctx, c)
 	})
+}
+
+// errClusterDown is the cause where a server answers PING, and about no key.
+var errClusterDown = errors.New("CLUSTERDOWN by CLUSTER INFO")
+
+// serves reports a server of a cluster that answers about no key, as by cluster-require-full-coverage yes while one
+// master is gone. A server that does not tell is taken to serve.
+func (r *Redis) serves(ctx context.Context, c redisconn.Commands) error {
+	if topology, err := r.link.Topology(ctx); err != nil || topology != redisconn.Cluster {
+		return nil
+	}
+	if about, err := c.ClusterInfo(ctx).Result(); err == nil && strings.Contains(about, "cluster_state:fail") {
+		return errClusterDown
+	}
+	return nil
 }

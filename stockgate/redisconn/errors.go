@@ -171,6 +171,9 @@ func Remedy(err error) string {
 		return "give Redis a disk that it can write to: its log names the cause"
 	case strings.Contains(text, "LOADING"):
 		return "wait until Redis has loaded what it keeps on disk"
+	case strings.Contains(text, "CLUSTERDOWN"):
+		return "start the masters that redis-cli CLUSTER NODES calls fail, and set cluster-require-full-coverage no, so " +
+			"that the others serve their SKUs"
 	case strings.Contains(text, "NOPERM"), strings.Contains(text, "can't run this command"):
 		return "permit this user's commands and keys: docs/redis.md lists them"
 	case strings.Contains(text, "dial unix") && strings.Contains(text, "permission denied"):
