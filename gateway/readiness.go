@@ -40,7 +40,8 @@ func (g *Gateway) checks(c *config.Config) []admin.Check {
 	}
 	if o := g.Orders(); o != nil {
 		if c.UsesLedger() { // it may be open for orders of before alone
-			checks = append(checks, admin.Check{Name: "ledger", Probe: o.Check})
+			checks = append(checks, admin.Check{Name: "ledger", Probe: o.Check},
+				admin.Check{Name: "clock", Probe: g.ledgerClockCheck})
 		}
 		waiting := func() (string, admin.Health) { return g.queue.Load().Check(time.Now()) }
 		checks = append(checks, admin.Check{Name: "queue", Probe: waiting})
@@ -146,4 +147,23 @@ func (g *Gateway) clockCheck() (string, admin.Health) {
 			skew.Round(time.Millisecond)), admin.Degraded
 	}
 	return fmt.Sprintf("Redis' clock is %s ahead of this machine's", skew.Round(time.Microsecond)), admin.Healthy
+}
+
+// clocksDiffer is how far this machine's clock and Redis' may be apart before that is told: sluice check --online fails
+// then, too. queue.grace is five times that by default.
+const clocksDiffer = time.Second
+
+// ledgerClockCheck compares the clocks, by what heartbeats of the fleet hear: reservations end by this machine's clock.
+func (g *Gateway) ledgerClockCheck() (string, admin.Health) {
+	x := g.fleet.current()
+	if x == nil || x.Share().Clock == 0 { // Redis has not answered yet, or is in this process
+		return "not compared", admin.Healthy
+	}
+	skew := (time.Duration(g.now()) + x.Share().Clock - time.Duration(time.Now().UnixNano())).Round(time.Millisecond)
+	if skew.Abs() > clocksDiffer {
+		return fmt.Sprintf("Redis' clock is %s ahead of this machine's: where this one is wrong, reservations end too early "+
+				"or too late, and units may be sold twice; let NTP (chrony, timedatectl set-ntp true) set both", skew),
+			admin.Degraded
+	}
+	return fmt.Sprintf("Redis' clock is %s ahead of this machine's", skew), admin.Healthy
 }
