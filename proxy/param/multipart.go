@@ -63,6 +63,11 @@ func (s *Source) parts(boundary []byte, p *Part) (m match, said multipartPart, o
 			said.file, said.encoded = said.file || part.file, said.encoded || part.encoded
 			said.foreign = said.foreign || part.foreign
 		}
+		if ok && string(part.name) == "_charset_" { // of all values (RFC 7578, section 4.6); aiohttp and Jetty heed it
+			other := len(part.content) > 0 && !isUTF8Charset(part.content)
+			said.foreign = said.foreign || other
+			said.encoded = said.encoded || other && !isASCIISuperset(part.content)
+		}
 	}
 	return m, said, false
 }

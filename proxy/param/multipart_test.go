@@ -54,7 +54,11 @@ func TestMultipart_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		{partType, form(sku, "X-Content-Disposition: form-data; name=sku\r\n"+named("name=a", "2")), broken},
 		{partType, form(sku, "X: content-disposition: form-data; name=sku\r\n"+named("name=a", "2")), broken},
 		{partType, form(sku, named(`name=a; filename="Content-Disposition: form-data; name=sku"`, "2")), broken},
-		{partType, form(sku, named("name=_charset_", "utf-7")), "1"},
+		{partType, form(named("name=_charset_", "UTF-8"), sku), "1"}, // browsers fill it in; aiohttp and Jetty heed it
+		{partType, form(named("name=_charset_", "GBK"), sku), "1"},
+		{partType, form(named("name=_charset_", "GBK"), named("name=sku", "\u00e9")), "ambiguous body_not_utf8"},
+		{partType, form(named("name=_charset_", "utf-7"), named("name=sku", "+ADI-")), broken}, // 2
+		{partType, form(named("name=_charset_", "unicode_escape"), named("name=sku", `\x32`)), broken},
 		{partType, form(named(`name="a"`, "1")), "missing"},
 		{partType, form(named(`name="SKU"`, "1")), "missing"},
 		{partType, form(named(`name="%73ku"`, "1")), "missing"},
