@@ -88,7 +88,7 @@ func (r *resolver) collectDue(q *skuQueue, now int64, questions chan<- question)
 			return
 		case len(u.orphans) == 0 && now > u.until: // the next sweep hands it to an instance
 			r.resolved(q, serial)
-		case u.due <= now:
+		case u.due <= now, u.due > now+longestPause: // that of a clock that ran ahead
 			questions <- question{queue: q, serial: serial, unresolved: *u}
 		}
 	}

@@ -205,3 +205,22 @@ func TestResolver_WithoutASourceOverdueReservationsStayAndAreCounted(t *testing.
 		}
 	})
 }
+
+// The clock ran an hour ahead while an outcome became unknown, and is set right: the upstream is asked as soon as usual.
+func TestResolve_ClockThatRanAheadPutsNoQuestionOff(t *testing.T) {
+	at(t, func(t *testing.T) {
+		var ahead atomic.Int64
+		o := testOptions()
+		o.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		s := fakeStoreOf(testSKU, 1)
+		d := opened(t, o, s, (&oracle{verdict: OrderExists}).Ask)
+		wants(t, "order", d.buy("7", "k"), Held)
+		ahead.Store(int64(time.Hour))
+		d.Unknown(testSKU, "k")
+		ahead.Store(0)
+		time.Sleep(2 * time.Second)
+		if got := s.record(testSKU, "k").Status; got != 'C' {
+			t.Errorf("%c, want C", got)
+		}
+	})
+}
