@@ -44,10 +44,8 @@ func (s *Source) formPart(boundary []byte, p *Part) ([]byte, Fault) {
 // parts are those that bear the name of p, and what any of them says of itself. ok is false where parsers could find
 // other parts.
 func (s *Source) parts(boundary []byte, p *Part) (m match, said multipartPart, ok bool) {
-	var room [2 + maxBoundary]byte
-	delimiter := append(append(room[:0], dashes...), boundary...)
 	said.foreign = s.mediaType().foreign
-	preamble, rest, ok := bytes.Cut(s.Body, delimiter)
+	preamble, rest, ok := cutDelimiter(s.Body, boundary)
 	ok = ok && isPreamble(preamble)
 	for ok {
 		if end, last := bytes.CutPrefix(rest, dashes); last {
@@ -58,7 +56,7 @@ func (s *Source) parts(boundary []byte, p *Part) (m match, said multipartPart, o
 		}
 		var part multipartPart
 		var inside []byte
-		inside, rest, ok = bytes.Cut(rest, delimiter)
+		inside, rest, ok = cutDelimiter(rest, boundary)
 		if ok = ok && part.parse(inside); ok && m.add(s.partSpelling(part.name, p.name), part.content) {
 			said.file, said.encoded = said.file || part.file, said.encoded || part.encoded
 			said.foreign = said.foreign || part.foreign
@@ -70,6 +68,14 @@ func (s *Source) parts(boundary []byte, p *Part) (m match, said multipartPart, o
 		}
 	}
 	return m, said, false
+}
+
+// cutDelimiter cuts text at the boundary and the two dashes before it. ok is false where it stands without them: Sanic
+// ends a part there, too.
+func cutDelimiter(text, boundary []byte) (before, rest []byte, ok bool) {
+	before, rest, ok = bytes.Cut(text, boundary)
+	before, dashed := bytes.CutSuffix(before, dashes)
+	return before, rest, ok && dashed
 }
 
 // partSpelling is how the name of a part is spelled. Few servers decode it.

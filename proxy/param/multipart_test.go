@@ -118,6 +118,8 @@ func TestMultipart_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		{partType, form(sku, named("name=a", "x\n--b0\nContent-Disposition: form-data; name=sku\n\n2")), broken},
 		{partType, form(sku, named("name=a", "x\r\n--b0 \r\nContent-Disposition: form-data; name=sku\r\n\r\n2")), broken},
 		{partType, form(sku, named("name=a", "x\r\n--b0x\r\ny")), broken},
+		{partType, form(named("name=a", "b0\r\n"+named("name=sku", "2....b0\r\n\r\n")), sku), broken}, // Sanic
+		{partType, "b0\r\n\r\n" + form(sku), broken},
 		{partType + "Content-Encoding: gzip\r\n", form(sku), "ambiguous body_compressed"},
 		{"Content-Type: multipart/form-data\r\n", form(sku), invalid},
 		{"Content-Type: Multipart/form-data; boundary=b0\r\n", "sku=2\r\n" + form(sku), invalid}, // a form of pairs to Netty
