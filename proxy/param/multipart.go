@@ -57,7 +57,8 @@ func (s *Source) parts(boundary []byte, p *Part) (m match, said multipartPart, o
 		var part multipartPart
 		var inside []byte
 		inside, rest, ok = cutDelimiter(rest, boundary)
-		if ok = ok && part.parse(inside); ok && m.add(s.partSpelling(part.name, p.name), part.content) {
+		ok = ok && part.parse(inside) && !part.fileNames(p.name)
+		if ok && m.add(s.partSpelling(part.name, p.name), part.content) {
 			said.file, said.encoded = said.file || part.file, said.encoded || part.encoded
 			said.foreign = said.foreign || part.foreign
 		}
@@ -114,6 +115,7 @@ func isASCII(b []byte) bool {
 // multipartPart is one part of a form.
 type multipartPart struct {
 	name, content []byte
+	fileName      []byte
 	file          bool
 	encoded       bool // the content is not as it stands
 	foreign       bool // mediaType.foreign; servers that do not heed the charset read UTF-8
@@ -175,13 +177,19 @@ func (p *multipartPart) parseDisposition(v []byte) bool {
 		case octets.EqualFold(name, "name") && p.name == nil && isPartName(value):
 			p.name = value
 		case octets.EqualFold(name, "filename") && !p.file:
-			p.file = true
+			p.file, p.fileName = true, value
 		case octets.EqualFold(name, "filename*") && p.file && len(rest) == 0: // .NET sends it behind the other
 		default:
 			return false
 		}
 	}
 	return p.name != nil
+}
+
+// fileNames reports a file name that Workerman takes for the name of a field: name=a; filename="sku".
+func (p *multipartPart) fileNames(want string) bool {
+	spelling := ofName(p.fileName, want)
+	return spelling == Exact || spelling == Folded
 }
 
 // isPartName reports a name that all parsers read as it stands: in UTF-8, without an escape, without ";", at which

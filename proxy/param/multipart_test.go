@@ -50,6 +50,10 @@ func TestMultipart_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		{partType, form(sku, named(`name="note "; filename="a; b.png"`, "2")), "1"},
 		{partType, form(sku, named(`name="a;name=sku"`, "2")), broken}, // Rack, as the next five
 		{partType, form(sku, named(`name="a"; filename="x; Name=sku"`, "2")), broken},
+		{partType, form(sku, named(`name=a; filename="sku"`, "2")), broken}, // Workerman
+		{partType, form(sku, named(`name=a; filename="s ku"`, "2")), "1"},
+		{partType, form(sku, named(`name=a; filename="my sku"`, "2")), "1"},
+		{partType, form(sku, named(`name=a; filename="sku.png"`, "2")), "1"},
 		{partType, form(sku, "X-"+named("name=sku", "2")), broken},
 		{partType, form(sku, "X-Content-Disposition: form-data; name=sku\r\n"+named("name=a", "2")), broken},
 		{partType, form(sku, "X: content-disposition: form-data; name=sku\r\n"+named("name=a", "2")), broken},
