@@ -62,7 +62,7 @@ func (s *Source) formField(p *Part) ([]byte, Fault) {
 		return nil, fault
 	}
 	switch m := s.mediaType(); {
-	case m.kind == formBody && s.beginsOtherwise():
+	case m.kind == formBody && (s.beginsOtherwise() || s.mayHaveParts()):
 		return nil, ambiguous(reject.BodyNotForm, "")
 	case m.kind == formBody:
 		value, fault := s.pair(s.Body, p)
@@ -172,7 +172,7 @@ func (s *Source) checkText(p *Part, text []byte, form bool) Fault {
 		return s.checkJSON(p, text)
 	case isJSON && bytes.IndexByte(text, 0) >= 0: // UTF-16, which some parsers take without its name
 		return ambiguous(reject.BodyNotUTF8, "")
-	case isJSON, s.typeHas("multipart"), form && brace:
+	case isJSON, s.typeHas("multipart"), s.mayHaveParts(), form && brace:
 		found = mentions(text, p.outer()) || bytes.IndexByte(text, '\\') >= 0
 	case bytes.HasPrefix(text, []byte{'<'}):
 		found = namedInXML(text, p.outer())

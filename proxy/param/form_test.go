@@ -131,6 +131,18 @@ func TestForm_WithABrokenEscapeIsAmbiguous(t *testing.T) {
 	}
 }
 
+func TestForm_WithPartsOfABoundaryIsAmbiguous(t *testing.T) {
+	const fields = "Content-Type: application/x-www-form-urlencoded; boundary=bbbbbbbb\r\n"
+	for body, want := range map[string]string{
+		"sku=1&xxxxx=" + named(`name="sku"`, "2") + "\r\n--bbbbbbbb--\r\n": "ambiguous body_not_form", // Workerman
+		"sku=1&a=2": "1",
+	} {
+		if got := lookup(t, "$form_sku", "", fields, body); got != want {
+			t.Errorf("%q: %s, want %s", body, got, want)
+		}
+	}
+}
+
 func TestLookup_IsOfOnePlace(t *testing.T) {
 	const fields = "Cookie: sku=5\r\nSku: 6\r\n"
 	for _, c := range []struct{ variable, fields, body, want string }{
@@ -237,10 +249,14 @@ func TestVariable_OtherValueInTheOtherPlaceIsAmbiguous(t *testing.T) {
 		{"$arg_sku", "sku=1", "Content-Type: application/vnd.api+JSON, x\r\n", `{"sku":2}`, "ambiguous content_type_invalid"},
 		{"$arg_sku", "sku=1", "Content-Type: application/json; charset=gbk\r\n", "{\"a\":\"\xc4\xe3\"}", "1"},
 		{"$arg_sku", "sku=1", "Cookie: sku=2\r\nSku: 3\r\n", "", "1"},
-		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", "sku=2", inQuery},                           // Bottle
-		{"$arg_sku", "sku=1", "Content-Type: application/x-www-form-urlencoded2\r\n", "s%6bu=2", inQuery}, // Tornado, Falcon
-		{"$arg_sku", "sku=1", "Content-Type: x/multipart; boundary=b\r\n", multi, inQuery},                // formidable
-		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", `{"sku":2}`, inQuery},                       // GoFrame
+		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", "sku=2", inQuery},                              // Bottle
+		{"$arg_sku", "sku=1", "Content-Type: application/x-www-form-urlencoded2\r\n", "s%6bu=2", inQuery},    // Tornado, Falcon
+		{"$arg_sku", "sku=1", "Content-Type: x/multipart; boundary=b\r\n", multi, inQuery},                   // formidable
+		{"$arg_sku", "sku=1", "Content-Type: a/b; boundary=b0\r\n", form(named(`name="sku"`, "2")), inQuery}, // Workerman
+		{"$arg_sku", "sku=1", "Content-Type: a/b; boundary=b0\r\n", form(named(`name="a"`, "2")), "1"},
+		{"$arg_sku", "sku=1", "Content-Type: application/x-www-form-urlencoded; boundary=b0\r\n",
+			form(named(`name="sku"`, "2")), inQuery},
+		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", `{"sku":2}`, inQuery}, // GoFrame
 		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", `{"s\u006bu":2}`, inQuery},
 		{"$arg_sku", "sku=1", "", `{"sku":2}`, inQuery},
 		{"$arg_sku", "sku=1", formType, `{"sku":2}`, inQuery},

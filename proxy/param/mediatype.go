@@ -209,6 +209,11 @@ func (s *Source) mayBeginOtherwise() bool {
 	return len(text) > 0 && strings.IndexByte("{<%+=", text[0]) >= 0
 }
 
+// mayHaveParts reports a body that Workerman takes for a multipart form, since its type has a boundary.
+func (s *Source) mayHaveParts() bool {
+	return s.typeHas("boundary") && containsFold(s.Body, "Content-Disposition")
+}
+
 // isBeforeText reports a letter that some reader drops before JSON or XML: GoFrame blanks, NUL, broken UTF-8 and "&",
 // others a byte order mark.
 func isBeforeText(r rune) bool { return r <= ' ' || r == '&' || r >= utf8.RuneSelf }
