@@ -131,10 +131,11 @@ func isASCIISuperset(name []byte) bool {
 // maxBoundary is the length of a boundary in bytes (RFC 2046, section 5.1.1).
 const maxBoundary = 70
 
-// isBoundary reports a boundary that needs no quotes, or only since it holds "=", "/" or "?".
+// isBoundary reports a boundary that needs no quotes, or only since it holds "=", "/" or "?". None has a "%" (RFC 2046,
+// section 5.1.1): cpp-httplib decodes it.
 func isBoundary(b []byte) bool {
 	for i, c := range b {
-		if !octets.IsToken(b[i:i+1]) && c != '=' && c != '/' && c != '?' {
+		if !octets.IsToken(b[i:i+1]) && c != '=' && c != '/' && c != '?' || c == '%' {
 			return false
 		}
 	}

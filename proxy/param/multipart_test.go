@@ -132,6 +132,8 @@ func TestMultipart_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		{media + "xboundary=b1; boundary=b0\r\n", form(sku), invalid},
 		{media + "boundary=b0,b1\r\n", form(sku), invalid},
 		{media + "boundary=\"b0 \"\r\n", form(sku), invalid},
+		{media + "boundary=b%30\r\n", strings.ReplaceAll(form(sku), "b0", "b%30"), invalid}, // cpp-httplib decodes it
+		{media + "boundary=*****\r\n", strings.ReplaceAll(form(sku), "b0", "*****"), "1"},
 		{media + "boundary=\r\n", form(sku), invalid},
 		{media + "boundary=\"\"\r\n", form(sku), invalid},
 		{media + "boundary=" + strings.Repeat("b", 71) + "\r\n", form(sku), invalid},
