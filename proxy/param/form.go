@@ -156,7 +156,7 @@ func endsInText(r rune) bool { return r <= ' ' || r == '"' || r == '\\' || r == 
 // checkParts is checkBody for a multipart form. One that is not to the letter matters if it could have the name at all.
 func (s *Source) checkParts(boundary []byte, p *Part) Fault {
 	found, said, ok := s.parts(boundary, p)
-	if !ok && mentions(s.Body, p.outer()) {
+	if !ok && (mentions(s.Body, p.outer()) || hasExtendedName(s.Body)) {
 		return ambiguous(reject.BodyNotForm, "")
 	}
 	return s.sameAs(p, &found, said.file || said.encoded || said.foreign && !isASCII(found.value), false)

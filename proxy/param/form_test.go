@@ -210,7 +210,10 @@ func TestVariable_OtherValueInTheOtherPlaceIsAmbiguous(t *testing.T) {
 		{"$arg_sku", "sku=2", partType, multi, "2"},
 		{"$arg_sku", "sku=1", partType, "preamble\r\n" + multi, "ambiguous places_differ $arg_sku"},
 		{"$arg_sku", "sku=1", partType, "preamble\r\n" + form(named(`name="x"`, "2")), "1"},
-		{"$arg_sku", "sku=1", partType, form(named(`name="s\ku"`, "2")), "ambiguous body_not_form"}, // Rack
+		{"$arg_sku", "sku=1", partType, form(named(`name="s\ku"`, "2")), "ambiguous body_not_form"},         // Rack
+		{"$arg_sku", "sku=1", partType, form(named(`name*0=s; Name*1=ku`, "2")), "ambiguous body_not_form"}, // Go, as the next
+		{"$arg_sku", "sku=1", partType, form(named(`name*=utf-8''%73ku`, "2")), "ambiguous body_not_form"},
+		{"$arg_sku", "sku=1", partType, form(named(`name=a; filename*=utf-8''%e5`, "2")), "1"},
 		{"$arg_sku", "sku=1", partType, form(named(`name="a\b"`, "2")), "1"},
 		{"$arg_sku", "sku=1", partType, form(named(`name="sku"; filename="1"`, "1")), inQuery},
 		{"$arg_sku", "sku=1", "", "sku=2", inQuery},

@@ -103,6 +103,17 @@ func containsFold(text []byte, words string) bool {
 	return false
 }
 
+// hasExtendedName reports a name of a part in pieces or with escapes (RFC 2231), of which Go makes another: name*0=s;
+// name*1=ku.
+func hasExtendedName(body []byte) bool {
+	for i := range body {
+		if octets.HasPrefixFold(body[i:], "name*") && !octets.HasPrefixFold(body[max(i-len("file"), 0):], "file") {
+			return true
+		}
+	}
+	return false
+}
+
 func isASCII(b []byte) bool {
 	for _, c := range b {
 		if c >= utf8.RuneSelf {
