@@ -197,7 +197,8 @@ func (p *multipartPart) parseDisposition(v []byte) bool {
 	return p.name != nil
 }
 
-// fileNames reports a file name that Workerman takes for the name of a field: name=a; filename="sku".
+// fileNames reports a file name that Workerman takes for the name of a field: name=a; filename="sku". Drogon does so
+// where it comes first.
 func (p *multipartPart) fileNames(want string) bool {
 	spelling := ofName(p.fileName, want)
 	return spelling == Exact || spelling == Folded
@@ -231,8 +232,11 @@ func cutParameter(list []byte) (name, value, rest []byte, ok bool) {
 	return name, value, rest, ok && !bytes.HasSuffix(value, []byte{'\\'}) && !namesPart(value)
 }
 
-// namesPart reports whether a quoted value holds what Rack takes for the name of the part: it heeds no quotes.
+// namesPart reports whether a quoted value holds what Rack and Drogon take for the name of the part: they heed no quotes.
 func namesPart(value []byte) bool {
+	if containsFold(value, "name=") {
+		return true
+	}
 	for i, c := range value {
 		if c == ';' && octets.HasPrefixFold(octets.Trim(value[i+1:]), "name") {
 			return true

@@ -51,6 +51,8 @@ func TestMultipart_IsReadInOneWayOrAmbiguous(t *testing.T) {
 		{partType, form(sku, named(`name="a;name=sku"`, "2")), broken}, // Rack, as the next five
 		{partType, form(sku, named(`name="a"; filename="x; Name=sku"`, "2")), broken},
 		{partType, form(sku, named(`name=a; filename="sku"`, "2")), broken}, // Workerman
+		{partType, form(sku, named(`filename=sku; name=a`, "2")), broken},   // Drogon, as the next, searches for name=
+		{partType, form(sku, named(`NAME=a; FILENAME="name=sku;"`, "2")), broken},
 		{partType, form(sku, named(`name=a; filename="s ku"`, "2")), "1"},
 		{partType, form(sku, named(`name=a; filename="my sku"`, "2")), "1"},
 		{partType, form(sku, named(`name=a; filename="sku.png"`, "2")), "1"},
