@@ -170,10 +170,12 @@ func (s *Source) checkText(p *Part, text []byte, form bool) Fault {
 	switch {
 	case (isJSON || brace) && json.Valid(text):
 		return s.checkJSON(p, text)
-	case isJSON && bytes.IndexByte(text, 0) >= 0: // UTF-16, which some parsers take without its name
+	case isJSON && bytes.IndexByte(text, 0) >= 0, brace && len(text) > 1 && text[1] == 0: // UTF-16, also without its name
 		return ambiguous(reject.BodyNotUTF8, "")
 	case isJSON, s.typeHas("multipart"), s.mayHaveParts(), form && brace:
 		found = mentions(text, p.outer()) || bytes.IndexByte(text, '\\') >= 0
+	case brace: // almost JSON: with NaN, 02 or comments
+		found = hasMember(text, p.outer())
 	case bytes.HasPrefix(text, []byte{'<'}):
 		found = namedInXML(text, p.outer())
 	}

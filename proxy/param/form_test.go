@@ -261,6 +261,12 @@ func TestVariable_OtherValueInTheOtherPlaceIsAmbiguous(t *testing.T) {
 			form(named(`name="sku"`, "2")), inQuery},
 		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", `{"sku":2}`, inQuery}, // GoFrame
 		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", `{"s\u006bu":2}`, inQuery},
+		// Python's json takes NaN, and UTF-16 without its name; others take 02 and comments.
+		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", `{"sku" : "2", "x": NaN}`, inQuery},
+		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", `{"s\u006bu":02}`, inQuery},
+		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", `{"a":"sku","x":NaN}`, "1"},
+		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", "\xff\xfe{\x00\"\x00s\x00", "ambiguous body_not_utf8"},
+		{"$arg_sku", "sku=1", "Content-Type: text/plain\r\n", "\x00 \x00{\x00\"\x00s", "ambiguous body_not_utf8"},
 		{"$arg_sku", "sku=1", "", `{"sku":2}`, inQuery},
 		{"$arg_sku", "sku=1", formType, `{"sku":2}`, inQuery},
 		{"$arg_sku", "sku=1", formType, "<a><sku>2</sku></a>", inQuery},

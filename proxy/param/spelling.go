@@ -198,6 +198,18 @@ func sameLetters(name []byte, want string) bool {
 // isMark reports a byte of ASCII that is no letter or digit.
 func isMark(c byte) bool { return c < utf8.RuneSelf && (!isNameByte(c) || c == '_') }
 
+// hasMember reports whether almost JSON could have the name: in quotes before a colon, or escaped there.
+func hasMember(text []byte, want string) bool {
+	for before := range bytes.SplitSeq(text, []byte{':'}) {
+		before, quoted := bytes.CutSuffix(bytes.TrimRight(before, " \t\r\n"), []byte{'"'})
+		word := before[bytes.LastIndexByte(before, '"')+1:]
+		if quoted && (sameLetters(word, want) || bytes.Contains(word, []byte(`\u`))) {
+			return true
+		}
+	}
+	return false
+}
+
 // namedInXML reports whether XML could have an element or attribute of the name, or one whose name is escaped. A word
 // is none within another (appid for id), and in a URL (?id=1).
 func namedInXML(text []byte, want string) bool {
