@@ -34,8 +34,7 @@ func defaultRedis(env func(string) (string, bool)) Redis {
 	}
 }
 
-// RedisConnections are those to each server, of which outcomes take at most 8. Orders, one or two calls of each SKU at
-// once, share the rest with look-ups and sweeps.
+// RedisConnections are those to each server. Orders and their outcomes take four, look-ups three, and sweeps the rest.
 const RedisConnections = 16
 
 // leastConnectTimeout bounds ConnectTimeout from below: a TLS handshake takes several round trips.

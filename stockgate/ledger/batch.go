@@ -14,8 +14,7 @@ import (
 // batcher sends the orders of each SKU in batches: it keeps the queues, makes the calls and answers the orders.
 type batcher struct {
 	*core
-	mirror    *mirrorWriter
-	reserving chan struct{} // one element for each call that reserves
+	mirror *mirrorWriter
 }
 
 // batch is the orders of one call, each serial once.
@@ -39,69 +38,14 @@ type batch struct {
 
 // runBatches sends the orders of q and answers them, until none is left that may be sent.
 func (r *batcher) runBatches(q *skuQueue) {
-	for r.turn(q) {
+	for {
 		b := r.nextBatch(q)
-		if b != nil {
-			r.send(q, b)
-		}
-		<-r.reserving
 		if b == nil {
 			return
 		}
+		r.send(q, b)
 		r.finishBatch(q, b)
 	}
-}
-
-// turn waits until fewer than maxReserving calls are under way, of all SKUs. It reports false when no order of q is left
-// that has not waited for too long.
-func (r *batcher) turn(q *skuQueue) bool {
-	select {
-	case r.reserving <- struct{}{}:
-		return true
-	default:
-	}
-	late := time.NewTicker(r.o.MaxWait)
-	defer late.Stop()
-	for {
-		select {
-		case r.reserving <- struct{}{}:
-			return true
-		case <-late.C:
-			if !r.waits(q) {
-				return false
-			}
-		}
-	}
-}
-
-// waits answers the orders that have waited for too long. It reports false, and ends the call that was to leave, when
-// none is left.
-func (r *batcher) waits(q *skuQueue) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := r.o.Now()
-	for len(q.orders) > 0 && r.tooLate(now, q, q.orders[0]) {
-		q.orders[0], q.orders = nil, q.orders[1:]
-	}
-	if q.refresher != nil && r.tooLate(now, q, q.refresher) {
-		q.refresher = nil
-		q.refreshing.Store(false)
-	}
-	if len(q.orders) > 0 || q.refresher != nil {
-		return true
-	}
-	q.calls--
-	return false
-}
-
-// tooLate answers p if it has waited for too long. mu is held.
-func (r *batcher) tooLate(now int64, q *skuQueue, p *pendingOrder) bool {
-	if now-p.since <= int64(r.o.MaxWait) {
-		return false
-	}
-	q.complete(p, Outcome{Code: Overloaded})
-	r.countAnswer(q, Overloaded, 1+len(p.duplicates))
-	return true
 }
 
 // nextBatch takes out the orders that leave now, or returns nil. Orders that are here already, but have not come as
@@ -151,7 +95,9 @@ func (r *batcher) takeBatch(now int64, q *skuQueue) *batch {
 
 // admit puts p into b, unless it waited for too long, or its serial is of another sale of the SKU.
 func (r *batcher) admit(now int64, q *skuQueue, b *batch, p *pendingOrder) bool {
-	if r.tooLate(now, q, p) {
+	if now-p.since > int64(r.o.MaxWait) {
+		q.complete(p, Outcome{Code: Overloaded})
+		r.countAnswer(q, Overloaded, 1+len(p.duplicates))
 		return false
 	}
 	if p.derived && p.sale != b.seen.Sale {

@@ -20,12 +20,12 @@ func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 		return h, err
 	}
 	codes = codes[:len(items)]
-	q := &scriptCall{script: "reserve", sku: sku, args: []any{r.events, now, deadline, epoch}, items: items, whole: true,
+	q := &scriptCall{script: reserveScript, sku: sku, args: []any{r.events, now, deadline, epoch}, items: items, whole: true,
 		names: true}
 	if q.waits = slices.ContainsFunc(items, func(it Item) bool { return it.Request != "" }); q.waits {
 		q.more = r.queueKeys(sku)
 	}
-	reply, err := r.call(ctx, q)
+	reply, err := r.share(ctx, q)
 	if err != nil {
 		return h, err
 	}
@@ -83,7 +83,7 @@ func (r *Store) Finish(ctx context.Context, sku string, now, keep int64, op Op, 
 	r.Log.Intends(sku, max(seen.Epoch, seen.Sale), op, items)
 	q := &scriptCall{script: "finish", sku: sku, args: []any{r.events, now, keep, string(op)}, items: items,
 		whole: op == Adopt}
-	reply, err := r.call(ctx, q)
+	reply, err := r.share(ctx, q)
 	if err != nil {
 		return h, err
 	}

@@ -70,15 +70,18 @@ func (r *Store) sendPipelined(ctx context.Context, c redisconn.Commands, server 
 	if text { // each script's errands after each other
 		slices.SortStableFunc(qs, func(a, b *scriptCall) int { return cmp.Compare(a.script, b.script) })
 	}
+	reserves := false
 	for i, q := range qs {
 		sent[i] = r.command(ctx, q, &server, text && told != q.script)
 		told = q.script
+		reserves = reserves || q.script == reserveScript
 		_ = pipe.Process(ctx, sent[i])
 	}
-	_, _ = pipe.Exec(ctx) // the errors are the commands' own
+	few := r.execAndWait(ctx, pipe, reserves)
 	var lost, mixed, nothing, other error
 	for i, q := range qs {
 		reply, err := sent[i].Slice()
+		q.few = few
 		var word redis.Error
 		switch {
 		case err == nil:

@@ -123,64 +123,6 @@ func TestLongOrders_ShareACallUpToItsSize(t *testing.T) {
 	})
 }
 
-// busyStore takes a while for each call that reserves, and knows how many were under way at most.
-type busyStore struct {
-	*Store
-	takes         time.Duration
-	now, most, of atomic.Int64 // of all calls
-}
-
-func (s *busyStore) Reserve(ctx context.Context, sku string, epoch, now, deadline int64, items []Item,
-	codes []Code) (StockVersion, error) {
-	s.of.Add(1)
-	s.most.Store(max(s.most.Load(), s.now.Add(1)))
-	defer s.now.Add(-1)
-	time.Sleep(s.takes)
-	return s.Store.Reserve(ctx, sku, epoch, now, deadline, items, codes)
-}
-
-// Calls for many SKUs at once take turns: at half of the connections none waits for a connection, which would be an
-// error, and orders that wait gather. An order waits for its turn for twice MaxWait at most.
-func TestManySKUs_TakeTurns(t *testing.T) {
-	for _, c := range []struct {
-		skus  int
-		takes time.Duration
-		want  Code
-	}{{200, 10 * time.Millisecond, Held}, {2000, time.Second, Overloaded}} {
-		at(t, func(t *testing.T) {
-			s := &busyStore{Store: storeInProcess(t), takes: c.takes}
-			o := testOptions()
-			o.Timeout, o.MaxWait, o.MaxSKUs = 5*time.Second, 500*time.Millisecond, c.skus
-			d := opened(t, o, s, nil)
-			for i := range c.skus {
-				testkit.Must[Stock](t)(s.SetTotal(t.Context(), fmt.Sprint(i), 5, 0))
-			}
-			var told sync.WaitGroup
-			var as atomic.Int64
-			begin := time.Now()
-			for i := range 3 * c.skus {
-				told.Go(func() {
-					time.Sleep(time.Duration(i/c.skus) * time.Millisecond)
-					out := d.Reserve(d.o.Now(), Order{SKU: fmt.Append(nil, i%c.skus), Key: fmt.Appendf(nil, "k%d", i), Quantity: 1})
-					if out.Code == c.want {
-						as.Add(1)
-					} else if out.Code != Held {
-						t.Errorf("%+v", out)
-					}
-				})
-			}
-			told.Wait()
-			testkit.Want(t, "calls under way at most", s.most.Load(), maxReserving)
-			if as.Load() < int64(2*c.skus) || c.want == Held && s.of.Load() > int64(2*c.skus) {
-				t.Errorf("%d orders of %d hear %v, by %d calls", as.Load(), 3*c.skus, c.want, s.of.Load())
-			}
-			if took := time.Since(begin); took > 2*o.MaxWait+c.takes {
-				t.Errorf("it took %v", took)
-			}
-		})
-	}
-}
-
 func TestProof_IsOfOneOrderAndOneSecret(t *testing.T) {
 	a, b := newDeriver([]byte("sixteen bytes at least")), newDeriver([]byte("another secret of so many bytes"))
 	proof := a.Proof("1001", "serial")

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"sluice/stockgate/redisconn"
+	"github.com/redis/go-redis/v9"
 )
 
 // replicated rejects what cannot be waited for, and fills in how long.
@@ -26,13 +26,16 @@ func (o *StoreOptions) replicated() error {
 	return nil
 }
 
-// evalAndWait calls a script with a WAIT behind it, on its connection and in its round trip: whether the batch has a
-// winner is not known before. Where it has none Redis has nothing to wait for, unless replicas are away; then losers
-// wait as well. A Redis before 7.2 waits for all that was written until then, by anybody; a later one for what this
-// connection wrote: the mark, at least, which every call leaves.
-func (r *Store) evalAndWait(ctx context.Context, c redisconn.Commands, script redisconn.Once) (few error) {
-	pipe := c.Pipeline()
-	_ = pipe.Process(ctx, script) // the errors are the commands' own
+// execAndWait sends a pipeline, with a WAIT behind it if it reserves, on its connection and in its round trip: whether a
+// batch has a winner is not known before. Where it has none Redis has nothing to wait for, unless replicas are away; then
+// losers wait as well. A Redis before 7.2 waits for all that was written until then, by anybody; a later one for what
+// this connection wrote: the mark, at least, which every call leaves. The error is about replicas; others are the
+// commands' own.
+func (r *Store) execAndWait(ctx context.Context, pipe redis.Pipeliner, reserves bool) (few error) {
+	if r.replicas == 0 || !reserves {
+		_, _ = pipe.Exec(ctx)
+		return nil
+	}
 	wait := pipe.Do(ctx, "wait", r.replicas, r.replicaWait.Milliseconds())
 	_, _ = pipe.Exec(ctx)
 	switch n, err := wait.Int(); {

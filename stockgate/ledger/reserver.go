@@ -45,9 +45,7 @@ const (
 	stateInterval  = int64(10 * time.Millisecond)
 	searchInterval = 10 * stateInterval // a search asks all ledgers: it takes no call from those who name the SKU
 
-	// Calls that reserve, and calls that settle, of all SKUs together: each half of the connections to a server.
-	maxReserving = 8
-	maxSettling  = 8
+	maxSettling = 8 // calls that settle, of all SKUs together: more would find fewer orders of their SKU to share
 )
 
 // New returns a reserver over store that calls ask, which may be nil, about orders whose outcome is unknown.
@@ -96,7 +94,7 @@ func (r *Reserver) Use(o Options, ask AskOrder) {
 // connect makes the parts of r known to each other.
 func (r *Reserver) connect() {
 	r.mirrors.core = &r.core
-	r.batcher = batcher{core: &r.core, mirror: &r.mirrors, reserving: make(chan struct{}, maxReserving)}
+	r.batcher = batcher{&r.core, &r.mirrors}
 	r.finisher = finisher{
 		core: &r.core, batches: &r.batcher,
 		settling: make(chan struct{}, maxSettling), capacity: make(chan struct{}, r.o.MaxSettling),

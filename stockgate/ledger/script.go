@@ -25,6 +25,9 @@ const (
 	preludeQueue = "queue" // of the scripts about orders that wait
 )
 
+// reserveScript takes units.
+const reserveScript = "reserve"
+
 // texts reads the scripts by name.
 func texts() map[string]string {
 	all := make(map[string]string)
@@ -87,8 +90,10 @@ func (r *Store) eval(ctx context.Context, c redisconn.Commands, q *scriptCall, s
 
 	for _, text := range []bool{false, true} {
 		cmd := r.command(ctx, q, server, text)
-		if q.script == "reserve" && r.replicas > 0 {
-			q.few = r.evalAndWait(ctx, c, cmd)
+		if q.script == reserveScript && r.replicas > 0 {
+			pipe := c.Pipeline()
+			_ = pipe.Process(ctx, cmd)
+			q.few = r.execAndWait(ctx, pipe, true)
 		} else {
 			_ = c.Process(ctx, cmd) // the error is the command's own
 		}

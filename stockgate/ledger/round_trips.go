@@ -1,0 +1,104 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"sluice/stockgate/redisconn"
+)
+
+const (
+	maxTrips     = 4  // round trips with orders and their outcomes under way at once: a quarter of the connections
+	callsPerTrip = 64 // that share one
+)
+
+// roundTrips lets calls for several SKUs share round trips. A call of its own costs this process and Redis two system calls
+// and wake-ups each, and orders that are spread over many SKUs find none of their own SKU to share a call with. While
+// maxTrips are under way, what comes waits for one of them to end, and leaves with all others that wait.
+type roundTrips struct {
+	mu       sync.Mutex
+	underWay int
+	waiting  []*sharedCall
+}
+
+// sharedCall is a call that waits for a round trip, or is in one.
+type sharedCall struct {
+	*scriptCall
+	ctx  context.Context // whose turn does not come before this ends has not been sent
+	done chan struct{}
+}
+
+// share is call, in a round trip with others where there are many.
+func (r *Store) share(ctx context.Context, q *scriptCall) (answer []any, err error) {
+	t := &r.trips
+	t.mu.Lock()
+	if t.underWay < maxTrips {
+		t.underWay++
+		t.mu.Unlock()
+		defer r.nextTrip()
+		return r.call(ctx, q)
+	}
+	w := &sharedCall{q, ctx, make(chan struct{})}
+	t.waiting = append(t.waiting, w)
+	t.mu.Unlock()
+	<-w.done
+	return q.answer, q.err
+}
+
+// nextTrip ends a round trip, and begins another one with the calls that wait.
+func (r *Store) nextTrip() {
+	calls := r.trips.take()
+	if len(calls) == 0 {
+		return
+	}
+	go func() {
+		for ; len(calls) > 0; calls = r.trips.take() {
+			r.makeTrip(calls)
+		}
+	}()
+}
+
+// take takes out the calls of the next round trip. Where none waits the last one is over.
+func (t *roundTrips) take() (calls []*sharedCall) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, size := 0, 0
+	for n < len(t.waiting) && n < callsPerTrip && size < maxBatchBytes {
+		size += t.waiting[n].size()
+		n++
+	}
+	if n == 0 {
+		t.underWay--
+		return nil
+	}
+	calls, t.waiting = t.waiting[:n:n], slices.Clone(t.waiting[n:])
+	return calls
+}
+
+// makeTrip makes the round trip of calls.
+func (r *Store) makeTrip(calls []*sharedCall) {
+	qs := make([]*scriptCall, 0, len(calls))
+	for _, w := range calls {
+		if w.err = w.ctx.Err(); w.err != nil {
+			w.err = fmt.Errorf("%w: %w", redisconn.ErrUnsent, w.err)
+			continue
+		}
+		qs = append(qs, w.scriptCall)
+	}
+	if len(qs) > 0 {
+		r.callPipelined(context.Background(), qs) // which ends in time by itself
+	}
+	for _, w := range calls {
+		close(w.done)
+	}
+}
+
+// size is how many bytes of requests a call has.
+func (q *scriptCall) size() (n int) {
+	for i := range q.items {
+		n += len(q.items[i].Request)
+	}
+	return n
+}

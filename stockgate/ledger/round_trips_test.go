@@ -1,0 +1,91 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"sluice/internal/testkit"
+	"sluice/stockgate/redisconn"
+)
+
+// crowded reserves a unit of each of so many SKUs at once, while no round trip comes to its end before all of them have
+// been asked for. It returns the errors, and how many round trips there were. meanwhile runs before they go on.
+func crowded(t *testing.T, r *Store, skus int, ctx context.Context, meanwhile func()) (errs []error, made int64) {
+	t.Helper()
+	for i := range skus {
+		testkit.Must[Stock](t)(r.SetTotal(t.Context(), fmt.Sprint("many-", i), 5, 0))
+	}
+	n, hold := countTrips(t, r), make(chan struct{})
+	n.between = func() { <-hold }
+	errs = make([]error, skus)
+	var all sync.WaitGroup
+	for i := range skus {
+		all.Go(func() {
+			codes := []Code{Unsure}
+			items := []Item{{Serial: fmt.Sprint("s", i), User: "ann", Quantity: 1}}
+			_, errs[i] = r.Reserve(ctx, fmt.Sprint("many-", i), 0, 1, 1_000_000, items, codes)
+			if errs[i] == nil && codes[0] != Held {
+				t.Errorf("many-%d: %v", i, codes[0])
+			}
+		})
+	}
+	testkit.Eventually(t, "calls wait", func() bool {
+		r.trips.mu.Lock()
+		defer r.trips.mu.Unlock()
+		return len(r.trips.waiting) == skus-maxTrips
+	})
+	meanwhile()
+	close(hold)
+	all.Wait()
+	testkit.Eventually(t, "no round trip is under way", func() bool {
+		r.trips.mu.Lock()
+		defer r.trips.mu.Unlock()
+		return r.trips.underWay == 0
+	})
+	return errs, n.Load()
+}
+
+// Calls of their own for each SKU would wait for connections, and those that find none fail.
+func TestRoundTrips_OrdersOfManySKUsShareThem(t *testing.T) {
+	_, r := onRedis(t)
+	errs, made := crowded(t, r, 200, t.Context(), func() {})
+	testkit.Check(t, errors.Join(errs...))
+	testkit.Want(t, "round trips", made, maxTrips+4) // 196 in pieces of 64
+}
+
+// A call whose time ends before its turn is not sent.
+func TestRoundTrips_CallThatCameTooLateIsNotSent(t *testing.T) {
+	_, r := onRedis(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	errs, made := crowded(t, r, 20, ctx, cancel)
+	testkit.Want(t, "round trips", made, maxTrips)
+	unsent := 0
+	for i, err := range errs {
+		s, _, _ := r.ReadStock(t.Context(), fmt.Sprint("many-", i))
+		if redisconn.Unsent(err) {
+			unsent++
+			testkit.Want(t, "units free", s.Free, 5)
+		}
+	}
+	if unsent < 20-maxTrips {
+		t.Errorf("%d calls were not sent", unsent)
+	}
+}
+
+// Where no replica has the orders each of them hears so, whichever round trip it was in.
+func TestRoundTrips_EachOrderHearsOfReplicas(t *testing.T) {
+	server, _ := onRedis(t)
+	o := optionsFor(server, 64)
+	o.Replicas = 1
+	r := testkit.Must[*Store](t)(NewStore(o))
+	t.Cleanup(func() { r.Close() })
+	errs, _ := crowded(t, r, 100, t.Context(), func() {})
+	for i, err := range errs {
+		if !errors.Is(err, ErrFewReplicas) {
+			t.Errorf("many-%d: %v", i, err)
+		}
+	}
+}
