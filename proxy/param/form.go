@@ -170,7 +170,7 @@ func (s *Source) checkText(p *Part, text []byte, form bool) Fault {
 	switch {
 	case (isJSON || brace) && json.Valid(text):
 		return s.checkJSON(p, text)
-	case isJSON && bytes.IndexByte(text, 0) >= 0, brace && len(text) > 1 && text[1] == 0: // UTF-16, also without its name
+	case isJSON && bytes.IndexByte(text, 0) >= 0, brace && len(text) > 1 && text[1] == 0: // UTF-16, also unnamed
 		return ambiguous(reject.BodyNotUTF8, "")
 	case isJSON, s.typeHas("multipart"), s.mayHaveParts(), form && brace:
 		found = mentions(text, p.outer()) || bytes.IndexByte(text, '\\') >= 0

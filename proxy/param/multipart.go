@@ -232,7 +232,8 @@ func cutParameter(list []byte) (name, value, rest []byte, ok bool) {
 	return name, value, rest, ok && !bytes.HasSuffix(value, []byte{'\\'}) && !namesPart(value)
 }
 
-// namesPart reports whether a quoted value holds what Rack and Drogon take for the name of the part: they heed no quotes.
+// namesPart reports whether a quoted value holds what Rack and Drogon take for the name of the part, since they heed no
+// quotes.
 func namesPart(value []byte) bool {
 	if containsFold(value, "name=") {
 		return true

@@ -219,8 +219,8 @@ func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *sett
 	return nil
 }
 
-// followTotal sets Sluice's own table to the total without what is booked. More is booked than the total where Redis has
-// lost a raise of it: that is a conflict until the total is raised again, or orders are given back.
+// followTotal sets Sluice's own table to the total without what is booked. More is booked than the total where Redis
+// has lost a raise of it: that is a conflict until the total is raised again, or orders are given back.
 func (s *Store) followTotal(ctx context.Context, tx *sql.Tx, b *settle.Batch, from settle.Cursor,
 	o *settle.Outcome) error {
 	left, before := b.To.Total-o.Cursor.Deducted, from.Total-from.Deducted
@@ -270,7 +270,8 @@ func (s *Store) deductShop(ctx context.Context, tx *sql.Tx, sku string, units in
 
 // setOwn sets the row of a SKU in Sluice's own table.
 func (s *Store) setOwn(ctx context.Context, tx *sql.Tx, sku string, left int64) error {
-	changed, err := affected(tx.ExecContext(ctx, s.sql("UPDATE sluice_stock SET num = ? WHERE sku = ?"), left, stored(sku)))
+	changed, err := affected(tx.ExecContext(ctx, s.sql("UPDATE sluice_stock SET num = ? WHERE sku = ?"), left,
+		stored(sku)))
 	if err != nil || changed == 1 {
 		return err
 	}

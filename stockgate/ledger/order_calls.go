@@ -20,8 +20,8 @@ func (r *Store) Reserve(ctx context.Context, sku string, epoch, now, deadline in
 		return h, err
 	}
 	codes = codes[:len(items)]
-	q := &scriptCall{script: reserveScript, sku: sku, args: []any{r.events, now, deadline, epoch}, items: items, whole: true,
-		names: true}
+	q := &scriptCall{script: reserveScript, sku: sku, args: []any{r.events, now, deadline, epoch}, items: items,
+		whole: true, names: true}
 	if q.waits = slices.ContainsFunc(items, func(it Item) bool { return it.Request != "" }); q.waits {
 		q.more = r.queueKeys(sku)
 	}

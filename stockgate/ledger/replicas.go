@@ -26,10 +26,10 @@ func (o *StoreOptions) replicated() error {
 	return nil
 }
 
-// execAndWait sends a pipeline, with a WAIT behind it if it reserves, on its connection and in its round trip: whether a
-// batch has a winner is not known before. Where it has none Redis has nothing to wait for, unless replicas are away; then
-// losers wait as well. A Redis before 7.2 waits for all that was written until then, by anybody; a later one for what
-// this connection wrote: the mark, at least, which every call leaves. The error is about replicas; others are the
+// execAndWait sends a pipeline, with a WAIT behind it if it reserves, on its connection and in its round trip: whether
+// a batch has a winner is not known before. Where it has none Redis has nothing to wait for, unless replicas are away;
+// then losers wait as well. A Redis before 7.2 waits for all that was written until then, by anybody; a later one for
+// what this connection wrote: the mark, at least, which every call leaves. The error is about replicas; others are the
 // commands' own.
 func (r *Store) execAndWait(ctx context.Context, pipe redis.Pipeliner, reserves bool) (few error) {
 	if r.replicas == 0 || !reserves {

@@ -14,9 +14,9 @@ const (
 	callsPerTrip = 64 // that share one
 )
 
-// roundTrips lets calls for several SKUs share round trips. A call of its own costs this process and Redis two system calls
-// and wake-ups each, and orders that are spread over many SKUs find none of their own SKU to share a call with. While
-// maxTrips are under way, what comes waits for one of them to end, and leaves with all others that wait.
+// roundTrips lets calls for several SKUs share round trips. A call of its own costs this process and Redis two system
+// calls and wake-ups each, and orders that are spread over many SKUs find none of their own SKU to share a call with.
+// While maxTrips are under way, what comes waits for one of them to end, and leaves with all others that wait.
 type roundTrips struct {
 	mu       sync.Mutex
 	underWay int
