@@ -34,7 +34,7 @@ func defaultRedis(env func(string) (string, bool)) Redis {
 	}
 }
 
-// RedisConnections are those to each server. Orders and their outcomes take four, look-ups three, and sweeps the rest.
+// RedisConnections are those to each server. Orders and their outcomes take two, look-ups three, and sweeps the rest.
 const RedisConnections = 16
 
 // leastConnectTimeout bounds ConnectTimeout from below: a TLS handshake takes several round trips.

@@ -112,6 +112,19 @@ func countsLostRaise(s *site) {
 	s.exec("UPDATE sluice_stock SET num = 77 WHERE sku = 'lost-raise'")
 	s.ledger.buy(sku, 20, 1)
 	s.balances(sku, 7, 2) // the table follows the orders
+	forget = s.dump(sku)
+	s.ledger.set(sku, 12)
+	s.ledger.buy(sku, 30, 5)
+	s.drain(sku)
+	forget()
+	s.drain(sku)
+	s.ledger.open(sku)
+	s.balances(sku, 12, 0)
+	s.oneConflict(sku, "stock", "3 more units are booked than the total of 9")
+	s.losesLedger(sku)
+	s.ledger.set(sku, 4)
+	s.balances(sku, 0, 4)
+	s.noConflict(sku, "stock") // of a ledger that is gone
 }
 
 func noticesReusedIDs(s *site) {

@@ -224,19 +224,18 @@ func (s *Store) deduct(ctx context.Context, tx *sql.Tx, b *settle.Batch, o *sett
 func (s *Store) followTotal(ctx context.Context, tx *sql.Tx, b *settle.Batch, from settle.Cursor,
 	o *settle.Outcome) error {
 	left, before := b.To.Total-o.Cursor.Deducted, from.Total-from.Deducted
-	if from.Born != b.To.Born {
-		before = 0
-	} else if left == before && !b.Whole {
+	another := from.Born != b.To.Born // a ledger that is new here
+	if left == before && !another && !b.Whole {
 		return nil
 	}
 	if err := s.setOwn(ctx, tx, b.SKU, max(left, 0)); err != nil {
 		return err
 	}
 	switch {
-	case left < 0 && before >= 0:
+	case left < 0 && (another || before >= 0):
 		o.Short = true
 		return s.report(ctx, tx, []settle.Conflict{overbooked(b, -left)})
-	case left >= 0 && before < 0:
+	case left >= 0 && (another || before < 0):
 		_, err := tx.ExecContext(ctx, s.sql("UPDATE sluice_conflict SET solved = "+s.d.now+
 			" WHERE target = ? AND sku = ? AND kind = 'stock' AND solved IS NULL"), s.target, stored(b.SKU))
 		return err

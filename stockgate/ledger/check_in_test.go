@@ -108,7 +108,7 @@ func TestVisit_DeadMasterHoldsUpNoOther(t *testing.T) {
 	visits(t, r, alive, at)
 
 	forgets(t, r, alive, at)
-	n := &trips{after: 4, fails: 2} // of six
+	n := &countedTrips{after: 4, fails: 2} // of six
 	testkit.Check(t, r.link.To(keys(alive[0])[0]).Do(t.Context(), func(_ context.Context, c redisconn.Commands) error {
 		c.(*redis.Client).AddHook(n)
 		return nil

@@ -10,17 +10,42 @@ import (
 )
 
 const (
-	maxTrips     = 4  // round trips with orders and their outcomes under way at once: a quarter of the connections
-	callsPerTrip = 64 // that share one
+	maxTrips = 2 // round trips with orders and their outcomes under way at once, to one server
+
+	// What may share a round trip: Redis answers it whole within stock.redis.timeout, also where several instances ask.
+	callsPerTrip  = 32
+	ordersPerTrip = 256
 )
 
-// roundTrips lets calls for several SKUs share round trips. A call of its own costs this process and Redis two system
-// calls and wake-ups each, and orders that are spread over many SKUs find none of their own SKU to share a call with.
-// While maxTrips are under way, what comes waits for one of them to end, and leaves with all others that wait.
+// roundTrips lets calls for several SKUs share round trips to one server. A call of its own costs this process and
+// Redis two system calls and wake-ups each, and orders that are spread over many SKUs find none of their own SKU to
+// share a call with. While maxTrips are under way, what comes waits for one of them to end, and leaves with all others
+// that wait.
 type roundTrips struct {
 	mu       sync.Mutex
 	underWay int
 	waiting  []*sharedCall
+}
+
+// trips are the round trips to each server: one that hangs holds up no other. The name of all but a cluster's is "".
+type trips struct {
+	mu     sync.Mutex
+	byName map[string]*roundTrips
+}
+
+// tripsTo returns the round trips to the server that has a key.
+func (r *Store) tripsTo(ctx context.Context, key string) *roundTrips {
+	name := r.link.Owner(ctx, key)
+	t := &r.trips
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byName[name] == nil {
+		if t.byName == nil {
+			t.byName = make(map[string]*roundTrips)
+		}
+		t.byName[name] = &roundTrips{}
+	}
+	return t.byName[name]
 }
 
 // sharedCall is a call that waits for a round trip, or is in one.
@@ -32,12 +57,13 @@ type sharedCall struct {
 
 // share is call, in a round trip with others where there are many.
 func (r *Store) share(ctx context.Context, q *scriptCall) (answer []any, err error) {
-	t := &r.trips
+	q.keys = r.keys(q.sku)
+	t := r.tripsTo(ctx, q.keys[0])
 	t.mu.Lock()
 	if t.underWay < maxTrips {
 		t.underWay++
 		t.mu.Unlock()
-		defer r.nextTrip()
+		defer r.nextTrip(t)
 		return r.call(ctx, q)
 	}
 	w := &sharedCall{q, ctx, make(chan struct{})}
@@ -48,13 +74,13 @@ func (r *Store) share(ctx context.Context, q *scriptCall) (answer []any, err err
 }
 
 // nextTrip ends a round trip, and begins another one with the calls that wait.
-func (r *Store) nextTrip() {
-	calls := r.trips.take()
+func (r *Store) nextTrip(t *roundTrips) {
+	calls := t.take()
 	if len(calls) == 0 {
 		return
 	}
 	go func() {
-		for ; len(calls) > 0; calls = r.trips.take() {
+		for ; len(calls) > 0; calls = t.take() {
 			r.makeTrip(calls)
 		}
 	}()
@@ -64,8 +90,9 @@ func (r *Store) nextTrip() {
 func (t *roundTrips) take() (calls []*sharedCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n, size := 0, 0
-	for n < len(t.waiting) && n < callsPerTrip && size < maxBatchBytes {
+	n, orders, size := 0, 0, 0
+	for n < len(t.waiting) && n < callsPerTrip && orders < ordersPerTrip && size < maxBatchBytes {
+		orders += len(t.waiting[n].items)
 		size += t.waiting[n].size()
 		n++
 	}

@@ -46,7 +46,7 @@ type Store struct {
 
 	instance string // "" = a visitor
 	calls    atomic.Int64
-	trips    roundTrips
+	trips    trips
 	Settle   time.Duration // how long a frozen ledger stays so at least; defaultSettle
 	Seen     *Seen
 	Log      *OperationLog

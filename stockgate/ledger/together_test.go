@@ -16,16 +16,16 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-// trips counts round trips of one client, but not those of connections that are opened meanwhile: the pool does so in
+// countedTrips counts round trips of one client, but not those of connections that are opened meanwhile: the pool does so in
 // its own time, and a client's hooks see how each is greeted, too.
-type trips struct {
+type countedTrips struct {
 	atomic.Int64
 	between func() // before each of them; nil = nothing
 	after   int64  // so many pipelines
 	fails   int64  // ... so many find no connection
 }
 
-func (*trips) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (*countedTrips) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // greets reports whether a connection begins with such a command.
 func greets(cmd redis.Cmder) bool {
@@ -33,13 +33,13 @@ func greets(cmd redis.Cmder) bool {
 }
 
 // begin counts a round trip.
-func (n *trips) begin() {
+func (n *countedTrips) begin() {
 	if n.Add(1); n.between != nil {
 		n.between()
 	}
 }
 
-func (n *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (n *countedTrips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if !greets(cmd) {
 			n.begin()
@@ -48,7 +48,7 @@ func (n *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (n *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (n *countedTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if greets(cmds[0]) {
 			return next(ctx, cmds)
@@ -65,9 +65,9 @@ func (n *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 }
 
 // countTrips counts the round trips of r to the one server from now on.
-func countTrips(t testing.TB, r *Store) *trips {
+func countTrips(t testing.TB, r *Store) *countedTrips {
 	t.Helper()
-	n := &trips{}
+	n := &countedTrips{}
 	testkit.Check(t, r.link.Do(context.Background(), func(_ context.Context, c redisconn.Commands) error {
 		c.(*redis.Client).AddHook(n)
 		return nil

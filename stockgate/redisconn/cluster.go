@@ -101,6 +101,23 @@ func (c *cluster) owner(ctx context.Context, key string) (s *server, err error) 
 	return s, nil
 }
 
+// Owner is the address of the master that has a key in a cluster, as far as that is known; "" elsewhere.
+func (l *Client) Owner(ctx context.Context, key string) string {
+	t := l.topology.Load()
+	if t == nil {
+		return ""
+	}
+	c, many := (*t).(*cluster)
+	if !many {
+		return ""
+	}
+	client, err := c.slots.MasterForKey(ctx, key)
+	if err != nil {
+		return "" // the call will say so
+	}
+	return client.Options().Addr
+}
+
 // servers are the masters.
 func (c *cluster) servers(ctx context.Context) (all []*server, err error) {
 	if _, err := c.owner(ctx, ""); err != nil {
