@@ -47,12 +47,13 @@ func (r *Store) callPipelined(ctx context.Context, qs []*scriptCall) {
 // errNoReply is the cause when Redis has not said what became of a call, nor why.
 var errNoReply = errors.New("redis has not answered")
 
-// evalPipelined makes one round trip, and one more for those of which Redis says that it does not know their scripts:
+// evalPipelined makes one round trip, and more for those of which Redis says that it does not know their scripts:
 // it has run nothing of them, and takes the text of each script.
 func (r *Store) evalPipelined(ctx context.Context, c redisconn.Commands, server string, qs []*scriptCall) error {
 	unknown, err := r.sendPipelined(ctx, c, server, qs, false)
-	if len(unknown) > 0 {
-		_, again := r.sendPipelined(ctx, c, server, unknown, true)
+	for len(unknown) > 0 { // a script may be flushed between two calls of one round trip: the first call has run
+		var again error
+		unknown, again = r.sendPipelined(ctx, c, server, unknown, true)
 		err = cmp.Or(again, err)
 	}
 	return err
@@ -91,7 +92,7 @@ func (r *Store) sendPipelined(ctx context.Context, c redisconn.Commands, server 
 			}
 		case !errors.As(err, &word):
 			lost = err
-		case redis.HasErrorPrefix(err, "NOSCRIPT") && !text:
+		case redis.HasErrorPrefix(err, "NOSCRIPT"):
 			unknown = append(unknown, q)
 		case redisconn.Redirected(err), redis.IsReadOnlyError(err):
 			nothing = err
