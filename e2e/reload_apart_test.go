@@ -39,7 +39,8 @@ func TestReload_SecondApartChangesEverything(t *testing.T) {
 		r.Client.Set(t.Context(), "left:"+sku, left, 0)
 		r.Client.HSet(t.Context(), "item:"+sku, "inStock", left)
 	}
-	layouts := []string{`stock.layout = { key = "left:$sku" }`, `stock.layout = { type = "hash_left", key = "item:$sku" }`}
+	layouts := []string{`stock.layout = { key = "left:$sku" }`,
+		`stock.layout = { type = "hash_left", key = "item:$sku" }`}
 	targets := []string{one.setting(), two.setting(), "upstream.targets = " + quoted(one.url, two.url)}
 	const limit, spare, apart = "max_in_flight = 1000", "/spare/0", 40
 	g := gate(t, targets[0], layouts[0], redisAt(r), strings.Replace(boundless, "max_in_flight = 2000", limit, 1), `

@@ -145,7 +145,7 @@ type Outcome struct {
 	Units   int64  // deducted, or returned if below 0
 	Missing int64  // orders that have become missing
 	Parked  int64  // orders that the database rejects: a conflict has them
-	Short   bool   // the stock table did not take the change: too few units, no row, or rejected; a conflict was written
+	Short   bool   // the stock table did not take it, or more is booked than the total: a conflict was written
 }
 
 // Database is where orders are settled. Every call is one transaction, but for Settle of a webhook.

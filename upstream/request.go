@@ -108,7 +108,7 @@ const (
 	NotSent                 // not one byte was written: it is certain that the upstream saw nothing
 	TimedOut                // written in part or whole, no response in time: unknown
 	Broken                  // written in part or whole, and no whole, well-formed response came: unknown
-	Busy                    // not one byte was written: no connection came free in time, the client left, or Until was over
+	Busy                    // not one byte was written: no connection came free, the client left, or Until was over
 	Capped                  // answered, by a stream or tunnel that is not handed on: clients hold too many already
 	NumOutcomes
 )

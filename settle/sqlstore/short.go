@@ -22,7 +22,8 @@ func short(b *settle.Batch, units int64, has, cause string) settle.Conflict {
 func overbooked(b *settle.Batch, units int64) settle.Conflict {
 	return settle.Conflict{SKU: b.SKU, Position: b.To.Position, Kind: "stock", Detail: fmt.Sprintf(
 		"%s: %d more units are booked than the total of %d, and sluice_stock says 0; if Redis has lost a raise of the "+
-			"total, raise it again; otherwise cancel orders: the conflict ends by itself", causeOf(b), units, b.To.Total)}
+			"total, raise it again; otherwise cancel orders: the conflict ends by itself", causeOf(b), units,
+		b.To.Total)}
 }
 
 // causeOf names the orders of a batch.

@@ -206,7 +206,8 @@ func TestResolver_WithoutASourceOverdueReservationsStayAndAreCounted(t *testing.
 	})
 }
 
-// The clock ran an hour ahead while an outcome became unknown, and is set right: the upstream is asked as soon as usual.
+// The clock ran an hour ahead while an outcome became unknown, and is set right: the upstream is asked as soon as
+// usual.
 func TestResolve_ClockThatRanAheadPutsNoQuestionOff(t *testing.T) {
 	at(t, func(t *testing.T) {
 		var ahead atomic.Int64
@@ -218,7 +219,7 @@ func TestResolve_ClockThatRanAheadPutsNoQuestionOff(t *testing.T) {
 		ahead.Store(int64(time.Hour))
 		d.Unknown(testSKU, "k")
 		ahead.Store(0)
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // of virtual time, in which the first questions are due
 		if got := s.record(testSKU, "k").Status; got != 'C' {
 			t.Errorf("%c, want C", got)
 		}

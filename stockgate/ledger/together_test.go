@@ -16,8 +16,8 @@ import (
 	"sluice/stockgate/redisconn"
 )
 
-// countedTrips counts round trips of one client, but not those of connections that are opened meanwhile: the pool does so in
-// its own time, and a client's hooks see how each is greeted, too.
+// countedTrips counts round trips of one client, but not those of connections that are opened meanwhile: the pool does
+// so in its own time, and a client's hooks see how each is greeted, too.
 type countedTrips struct {
 	atomic.Int64
 	between func() // before each of them; nil = nothing
