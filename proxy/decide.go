@@ -120,7 +120,11 @@ func (p *Proxy) answerQuestion(ctx *fasthttp.RequestCtx, c *server.Conn, d *dial
 	r := p.newRequest(ctx, c)
 	defer p.release(r)
 	r.asked = true
-	if p.admit(r) {
+	admitted = p.admit(r)
+	if admitted && r.acquired.order && time.Now().UnixMilli() >= r.reservation.Deadline { // the process was stopped
+		r.rejection, admitted = rejection{Reason: reject.UpstreamBusy}, false
+	}
+	if admitted {
 		p.answerAdmitted(r, d, open)
 		return true // unless that has panicked
 	}

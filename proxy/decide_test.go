@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -225,6 +226,7 @@ func TestDecide_OrdersThatMayStandInTheBodyAreAmbiguous(t *testing.T) {
 // settledOrders are orders that note what becomes of them.
 type settledOrders struct {
 	fixedOrders
+	deadline int64 // 0 = in 2100
 	mu       sync.Mutex
 	reserved int
 	settled  []string
@@ -243,7 +245,7 @@ func (s *settledOrders) Reserve(_ int64, o ledger.Order) Reservation {
 	if serial == "" {
 		serial = fmt.Sprintf("s-%d", s.reserved)
 	}
-	return Reservation{Serial: serial, Deadline: 4_102_444_800_123}
+	return Reservation{Serial: serial, Deadline: cmp.Or(s.deadline, 4_102_444_800_123)}
 }
 
 func (s *settledOrders) Settle(o ledger.Order, serial string, outcome metrics.OrderOutcome) {
@@ -292,6 +294,19 @@ func settle(t *testing.T, addr, sku, serial, status, fields string) (code int, s
 	var said struct{ State string }
 	_ = json.Unmarshal([]byte(body), &said) // a rejection has none
 	return resp.StatusCode, said.State
+}
+
+// A process that was stopped for longer than the units are held must not have the proxy forward the order.
+func TestDecide_OrderThatIsHeldNoMoreIsRejected(t *testing.T) {
+	addr, seen := settling(t, time.Hour)
+	seen.deadline = 1
+	resp, body := talk(t, addr, question("haproxy", "POST", "/api/seckill/1001/order", "shop", "Cookie: uid=7\r\n"))
+	if resp.StatusCode == 200 || !strings.Contains(body, "upstream_busy") {
+		t.Errorf("%d %s, want upstream_busy", resp.StatusCode, body)
+	}
+	if got := seen.calls(); len(got) != 1 || got[0] != "1001 s-1 released" {
+		t.Errorf("%q, want it released", got)
+	}
 }
 
 func TestDecide_AdmittedOrderIsSettledByACall(t *testing.T) {
