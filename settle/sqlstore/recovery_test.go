@@ -86,18 +86,22 @@ func adoptsLostTail(s *site) {
 	}
 }
 
-// countsLostRaise has a total that Redis has lost the raise of, so that more is sold than it, until it is raised again.
+// countsLostRaise has a total that Redis has lost the raise of, so that more is sold than it, until it is raised again,
+// or another ledger begins.
 func countsLostRaise(s *site) {
 	const sku = "lost-raise"
+	loses := func(total int64, first, units int) { // of a raise, and of the orders behind it
+		forget := s.dump(sku)
+		s.ledger.set(sku, total)
+		s.ledger.buy(sku, first, units)
+		s.drain(sku)
+		forget()
+		s.drain(sku)
+		s.ledger.open(sku)
+	}
 	s.ledger.set(sku, 3)
 	s.ledger.buy(sku, 0, 3)
-	forget := s.dump(sku)
-	s.ledger.set(sku, 9)
-	s.ledger.buy(sku, 3, 4)
-	s.drain(sku)
-	forget()
-	s.drain(sku)
-	s.ledger.open(sku)
+	loses(9, 3, 4)
 	s.balances(sku, 7, 0)
 	s.oneConflict(sku, "stock", "4 more units are booked than the total of 3")
 	s.cancels(sku, sku+"-6")
@@ -112,13 +116,7 @@ func countsLostRaise(s *site) {
 	s.exec("UPDATE sluice_stock SET num = 77 WHERE sku = 'lost-raise'")
 	s.ledger.buy(sku, 20, 1)
 	s.balances(sku, 7, 2) // the table follows the orders
-	forget = s.dump(sku)
-	s.ledger.set(sku, 12)
-	s.ledger.buy(sku, 30, 5)
-	s.drain(sku)
-	forget()
-	s.drain(sku)
-	s.ledger.open(sku)
+	loses(12, 30, 5)
 	s.balances(sku, 12, 0)
 	s.oneConflict(sku, "stock", "3 more units are booked than the total of 9")
 	s.losesLedger(sku)

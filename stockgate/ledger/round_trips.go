@@ -36,16 +36,14 @@ type trips struct {
 // tripsTo returns the round trips to the server that has a key.
 func (r *Store) tripsTo(ctx context.Context, key string) *roundTrips {
 	name := r.link.Owner(ctx, key)
-	t := &r.trips
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.byName[name] == nil {
-		if t.byName == nil {
-			t.byName = make(map[string]*roundTrips)
-		}
-		t.byName[name] = &roundTrips{}
+	r.trips.mu.Lock()
+	defer r.trips.mu.Unlock()
+	t := r.trips.byName[name]
+	if t == nil {
+		t = &roundTrips{}
+		r.trips.byName[name] = t
 	}
-	return t.byName[name]
+	return t
 }
 
 // sharedCall is a call that waits for a round trip, or is in one.

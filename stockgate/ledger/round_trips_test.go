@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -102,4 +103,24 @@ func TestRoundTrips_MasterThatHangsHoldsUpNoOther(t *testing.T) {
 	}
 	hangs.underWay = maxTrips
 	testkit.Want(t, "an order", takeUnit(t, r, "s", "ann"), Held)
+}
+
+// A round trip has so much work at most that Redis answers all of it in time.
+func TestRoundTrips_WorkOfEachIsBounded(t *testing.T) {
+	many := func(n, items, size int) *roundTrips {
+		trips := &roundTrips{underWay: 1}
+		for range n {
+			call := &scriptCall{items: make([]Item, items)}
+			call.items[0].Request = strings.Repeat("x", size)
+			trips.waiting = append(trips.waiting, &sharedCall{scriptCall: call})
+		}
+		return trips
+	}
+	for _, c := range []struct{ n, items, size, first, rest int }{
+		{40, 1, 0, callsPerTrip, 8}, {40, 64, 0, 4, 4}, {5, 1, 1 << 20, 2, 2}, {1, 1, 4 << 20, 1, 0},
+	} {
+		trips := many(c.n, c.items, c.size)
+		testkit.Want(t, fmt.Sprint(c, " at first"), len(trips.take()), c.first)
+		testkit.Want(t, fmt.Sprint(c, " then"), len(trips.take()), c.rest)
+	}
 }

@@ -125,7 +125,8 @@ func open(o StoreOptions, scripts scripts) (*Store, error) {
 	r := &Store{
 		events: o.Events, name: o.Name, channel: channel(o.Name, o.DB),
 		scripts: scripts, replicas: o.Replicas, replicaWait: o.ReplicaWait, handOutAfter: o.HandOutAfter,
-		log: o.Log, Settle: defaultSettle, Seen: newSeen(), Log: newOperationLog(defaultLogSize),
+		trips: trips{byName: make(map[string]*roundTrips)},
+		log:   o.Log, Settle: defaultSettle, Seen: newSeen(), Log: newOperationLog(defaultLogSize),
 	}
 	if o.Acknowledged {
 		r.events, r.most = MaxNumber, o.Events

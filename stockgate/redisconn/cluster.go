@@ -111,11 +111,11 @@ func (l *Client) Owner(ctx context.Context, key string) string {
 	if !many {
 		return ""
 	}
-	client, err := c.slots.MasterForKey(ctx, key)
+	s, err := c.owner(ctx, key)
 	if err != nil {
 		return "" // the call will say so
 	}
-	return client.Options().Addr
+	return s.address
 }
 
 // servers are the masters.
