@@ -98,7 +98,7 @@ func (c *Conn) Expedite(timeout time.Duration) {
 	}
 }
 
-// StepAside makes another worker lead the loop, if the calling goroutine runs on behalf of its leader. Call it in Serve
+// StepAside has another goroutine lead the loop, if the caller runs on behalf of its leader. Call it in Serve
 // before anything that blocks outside of this package, and before another goroutine gets the connection. Read and Write
 // of c, and of connections bound to it, need no call.
 func (c *Conn) StepAside() {

@@ -10,8 +10,8 @@
 //
 // A Group has one loop for each processor. A loop has one epoll instance and one goroutine that leads it. The leader
 // collects events and switches to a coroutine (package iter) for each connection that became readable; the coroutine
-// calls Serve. When it parks, it switches back to the leader, which resumes it after the event. A callee that is
-// about to block outside of this package calls StepAside first: another worker then leads the loop (leader/followers:
+// calls Serve. When it parks, it switches back to the leader, which resumes it after the event. A callee that is about
+// to block outside of this package calls StepAside first: another goroutine then leads the loop (leader/followers:
 // D. C. Schmidt et al., Pattern-Oriented Software Architecture 2, 2000). A leader that blocks without StepAside is
 // replaced after 20 to 40 ms. A leader that stays busy yields its processor at regular intervals.
 //

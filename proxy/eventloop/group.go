@@ -32,7 +32,6 @@ type Options struct {
 type Group struct {
 	options   Options
 	loops     []*loop
-	workers   workers
 	assigned  atomic.Uint32 // number of connections so far; selects the loop of the next one
 	ticks     atomic.Int64  // number of tickInterval since Open
 	sweepTill atomic.Int64  // every tick up to this one sweeps for connections that waited too long
@@ -55,7 +54,6 @@ func Open(o Options) (*Group, error) {
 		o.Loops = runtime.GOMAXPROCS(0)
 	}
 	g := &Group{options: o, stop: make(chan struct{})}
-	g.workers.work = leadership.lead
 	for range o.Loops {
 		l, err := openLoop(g)
 		if err != nil {
@@ -63,14 +61,14 @@ func Open(o Options) (*Group, error) {
 			return nil, err
 		}
 		g.loops = append(g.loops, l)
-		g.workers.assign(leadership{loop: l})
+		go leadership{loop: l}.lead()
 	}
 	g.owned.Go(g.tick)
 	return g, nil
 }
 
-// Close ends the loops and their workers, and waits for them and for calls of Expire. It does not wait for
-// calls of Serve that are under way: their workers end when Serve returns. Close does not close connections.
+// Close ends the loops and their leaders, and waits for them and for calls of Expire. It does not wait for
+// calls of Serve that are under way: their goroutines end when Serve returns. Close does not close connections.
 // From then on a Read or Write that would block, and Wait, return net.ErrClosed. Calls after the first return
 // at once.
 func (g *Group) Close() {
@@ -81,7 +79,6 @@ func (g *Group) Close() {
 	for _, l := range g.loops {
 		l.close()
 	}
-	g.workers.close()
 	g.owned.Wait()
 }
 

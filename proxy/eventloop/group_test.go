@@ -43,7 +43,7 @@ func TestGroup_ClosedGroupServesNothing(t *testing.T) {
 	}
 }
 
-// Close waits for the workers, except for those in Serve, and wakes parked goroutines.
+// Close waits for the leaders, except for those in Serve, and wakes parked goroutines.
 func TestGroup_CloseLeavesNoGoroutine(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	defer eventually(t, func() bool { return goleak.Find(before) == nil })

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loop is one epoll instance with the connections that it watches. One worker at a time leads it.
+// loop is one epoll instance with the connections that it watches. One goroutine at a time leads it.
 type loop struct {
 	group *Group
 	index int // in the group's loops
@@ -111,7 +111,7 @@ func (l *loop) close() {
 	}
 }
 
-// lead runs the loop until the leadership passes to another worker.
+// lead runs the loop until the leadership passes to another goroutine.
 func (t leadership) lead() {
 	for co := t.loop.next(t); co != nil; co = t.loop.next(t) {
 		t.run(co)
@@ -249,7 +249,7 @@ func (l *loop) resumeLater(co *coroutine) {
 	}
 }
 
-// handOver ends a leadership and gives the next to another worker. A leader that waits for events keeps it.
+// handOver ends a leadership and gives the next to another goroutine. A leader that waits for events keeps it.
 func (l *loop) handOver(number uint64) {
 	l.mu.Lock()
 	l.handOverAndUnlock(l.leader == number)
@@ -264,7 +264,7 @@ func (l *loop) handOverAndUnlock(due bool) {
 	next := leadership{l, l.leader}
 	l.serving = false
 	l.mu.Unlock()
-	l.group.workers.assign(next)
+	go next.lead()
 }
 
 // replaceBlocked hands over from a leader that has served one connection since the last tick.
