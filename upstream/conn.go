@@ -20,7 +20,6 @@ type conn struct {
 	in         responseReader
 	out        []byte // the request's head, and a small body
 	one        [1]byte
-	until      time.Time // the deadline that stands for reads and writes alike; 0 = others were set since
 	reused     bool
 	order      bool          // in use by an order
 	held       bool          // counted by hold
@@ -70,9 +69,6 @@ func (c *conn) fresh() bool {
 // reset readies the connection for its next exchange.
 func (c *conn) reset() {
 	c.bind(nil) // who closes it while it is idle is another goroutine
-	if !c.in.bound.IsZero() {
-		c.until = time.Time{}
-	}
 	c.in.reset()
 	c.reused = true
 	c.socket.written = 0
@@ -90,42 +86,4 @@ func (c *conn) assemble(req *Request, authority []byte) []byte {
 	n := min(len(body), max(0, smallRequest-len(b)))
 	c.out = append(b, body[:n]...)
 	return body[n:]
-}
-
-// A deadline costs as much as a small system call, and nearly every exchange has the same timeout. So it is set a
-// little too far away, and left alone by the exchanges that follow while it is neither early for them nor much too
-// late.
-
-// deadlineSlack is the part of a timeout, one in so many, by which an exchange may end late.
-const deadlineSlack = 16
-
-// setExchangeDeadline bounds the writes and reads that follow: they end d after start, or a slack later.
-func (c *conn) setExchangeDeadline(start time.Time, d time.Duration) error {
-	end := start.Add(d)
-	if late := c.until.Sub(end); late >= 0 && late <= d/deadlineSlack {
-		return nil
-	}
-	if err := c.SetDeadline(end.Add(d / deadlineSlack)); err != nil {
-		return err
-	}
-	c.until = end.Add(d / deadlineSlack)
-	return nil
-}
-
-// SetDeadline implements net.Conn, as the two below do.
-func (c *conn) SetDeadline(t time.Time) error {
-	c.until = time.Time{}
-	return c.Conn.SetDeadline(t)
-}
-
-// SetReadDeadline sets one that is not setExchangeDeadline's.
-func (c *conn) SetReadDeadline(t time.Time) error {
-	c.until = time.Time{}
-	return c.Conn.SetReadDeadline(t)
-}
-
-// SetWriteDeadline sets one that is not setExchangeDeadline's.
-func (c *conn) SetWriteDeadline(t time.Time) error {
-	c.until = time.Time{}
-	return c.Conn.SetWriteDeadline(t)
 }

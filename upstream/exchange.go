@@ -11,7 +11,7 @@ const maxInterim = 8
 
 // timeouts bounds one exchange in time.
 type timeouts struct {
-	response time.Duration // from the last byte of the request to the response's head; up to a slack more
+	response time.Duration // from the last byte of the request to the response's head
 	total    time.Duration // the exchange; of a stream, each single read and write
 }
 

@@ -27,7 +27,7 @@ func (e *exchange) send(req *Request, authority []byte) (early bool, err error) 
 	if len(rest) == 0 && !req.HTTP.IsBodyStream() {
 		// One write, one deadline: a small request leaves as soon as it is in the socket's buffer, so that the
 		// response's deadline may count from here.
-		if err := c.setExchangeDeadline(e.start, min(e.response, e.total)); err != nil {
+		if err := c.SetDeadline(e.start.Add(min(e.response, e.total))); err != nil {
 			return false, err
 		}
 		_, err := c.Write(c.out)

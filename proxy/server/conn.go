@@ -33,14 +33,13 @@ type Conn struct {
 
 	net.Conn // what requests are read from: the socket, or TLS over it. It is not for the handler
 
-	server    *Server
-	exchange  *exchange // the request under way; nil = it waits for one
-	event     eventConn // the socket in an event loop; nil = a goroutine waits for requests
-	peer      netip.Addr
-	unnamed   bool
-	phase     atomic.Int32
-	deadlines deadlines
-	requests  int
+	server   *Server
+	exchange *exchange // the request under way; nil = it waits for one
+	event    eventConn // the socket in an event loop; nil = a goroutine waits for requests
+	peer     netip.Addr
+	unnamed  bool
+	phase    atomic.Int32
+	requests int
 
 	writeBudget    time.Duration // left for all writes of this answer; 0 = each has its own time, negative = used up
 	eachRead       bool          // ReadTimeout is for each wait for a part of this body, not for all of it
@@ -232,18 +231,18 @@ func (s socket) Read(p []byte) (int, error) {
 	case c.exchange.reader.bodyRead():
 		if c.phase.Load() != phaseHead {
 			c.phase.Store(phaseHead)
-			c.deadlines.limitReads(c.Conn, c.server.options.Load().ReadHeaderTimeout)
+			c.limitReads(c.server.options.Load().ReadHeaderTimeout)
 		}
 	case c.phase.Load() != phaseBody:
 		c.phase.Store(phaseBody)
-		c.deadlines.limitReads(c.Conn, c.server.options.Load().ReadTimeout)
+		c.limitReads(c.server.options.Load().ReadTimeout)
 		if c.exchange.reader.head.Expect100 {
 			if _, err := c.write(goOn); err != nil {
 				return 0, err
 			}
 		}
 	case c.eachRead:
-		c.deadlines.limitReads(c.Conn, c.server.options.Load().ReadTimeout)
+		c.limitReads(c.server.options.Load().ReadTimeout)
 	}
 	return c.Conn.Read(p)
 }
@@ -261,7 +260,6 @@ func (c *Conn) Interim(head []byte) {
 	if c.exchange.reader.head.HTTP10 {
 		return
 	}
-	c.deadlines.write = 0
 	_ = c.Conn.SetWriteDeadline(deadline(interimTimeout))
 	if n, err := c.Conn.Write(head); err != nil && (n > 0 || c.Secure()) {
 		_ = c.Conn.Close()
@@ -273,14 +271,23 @@ func (c *Conn) Interim(head []byte) {
 // may call it while the body is read. The connection must be closed behind the answer.
 func (c *Conn) EndRead() { _ = c.Conn.SetReadDeadline(time.Unix(1, 0)) }
 
+// limitReads bounds the reads that follow; 0 = no limit.
+func (c *Conn) limitReads(wait time.Duration) { _ = c.Conn.SetReadDeadline(deadline(wait)) }
+
+// deadline is the instant after d; none when d is 0.
+func deadline(d time.Duration) time.Time {
+	if d <= 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(d)
+}
+
 // write allows each write its time, so that a long download is cut off only when the client has stopped to read.
 func (c *Conn) write(p []byte) (int, error) {
-	switch {
-	case c.writeBudget != 0:
+	if c.writeBudget != 0 {
 		return c.writeWithinBudget(p)
-	case c.server.options.Load().WriteTimeout > 0:
-		c.deadlines.limitWrite(c.Conn, c.server.options.Load().WriteTimeout)
 	}
+	_ = c.Conn.SetWriteDeadline(deadline(c.server.options.Load().WriteTimeout))
 	return c.Conn.Write(p)
 }
 
@@ -290,7 +297,6 @@ func (c *Conn) writeWithinBudget(p []byte) (int, error) {
 		return 0, os.ErrDeadlineExceeded
 	}
 	begun := time.Now()
-	c.deadlines.write = 0
 	_ = c.Conn.SetWriteDeadline(begun.Add(c.writeBudget))
 	n, err := c.Conn.Write(p)
 	if c.writeBudget -= time.Since(begun); c.writeBudget == 0 {
@@ -303,7 +309,7 @@ func (c *Conn) writeWithinBudget(p []byte) (int, error) {
 func (c *Conn) discardRest() bool {
 	if c.eachRead {
 		c.eachRead = false
-		c.deadlines.limitReads(c.Conn, c.server.options.Load().ReadTimeout)
+		c.limitReads(c.server.options.Load().ReadTimeout)
 	}
 	if !c.exchange.reader.dropBody() {
 		return false

@@ -107,9 +107,9 @@ func (c *Conn) awaitRequest() bool {
 	}
 	c.phase.Store(phaseIdle)
 	if c.requests == 0 {
-		c.deadlines.limitReads(c.Conn, s.options.Load().ReadHeaderTimeout)
+		c.limitReads(s.options.Load().ReadHeaderTimeout)
 	} else {
-		c.deadlines.limitIdle(c.Conn, s.options.Load().IdleTimeout)
+		c.limitReads(s.options.Load().IdleTimeout)
 	}
 	if s.closing.Load() { // Drain may have set its deadline a moment before
 		c.expedite()

@@ -10,49 +10,6 @@ import (
 	"time"
 )
 
-// stopwatched records the deadlines that are set, and never waits.
-type stopwatched struct {
-	net.Conn
-	reads, writes []time.Time
-}
-
-func (c *stopwatched) SetReadDeadline(t time.Time) error  { c.reads = append(c.reads, t); return nil }
-func (c *stopwatched) SetWriteDeadline(t time.Time) error { c.writes = append(c.writes, t); return nil }
-
-func TestDeadlines_AreNeverEarlyAndAtMostAQuarterLate(t *testing.T) {
-	const wait = 100 * time.Millisecond
-	synctest.Test(t, func(t *testing.T) {
-		socket := &stopwatched{}
-		var d deadlines
-		for range 1000 {
-			d.limitIdle(socket, wait)
-			d.limitWrite(socket, wait)
-			for _, set := range [][]time.Time{socket.reads, socket.writes} {
-				if left := time.Until(set[len(set)-1]); left < wait || left > wait+wait/deadlineSlack {
-					t.Fatalf("%v are left of %v", left, wait)
-				}
-			}
-			time.Sleep(time.Millisecond) // of the bubble
-		}
-		if n := len(socket.reads); n > 50 {
-			t.Errorf("%d deadlines for 1000 requests within a second", n)
-		}
-	})
-}
-
-func TestDeadlines_OfAnotherKindAreReplaced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		socket := &stopwatched{}
-		var d deadlines
-		d.limitIdle(socket, time.Second)
-		d.limitReads(socket, time.Minute)
-		d.limitIdle(socket, time.Second)
-		if left := time.Until(socket.reads[len(socket.reads)-1]); len(socket.reads) != 3 || left > 2*time.Second {
-			t.Errorf("%d deadlines, and %v are left", len(socket.reads), left)
-		}
-	})
-}
-
 // crawl reads a byte every 100 ms.
 func crawl(c net.Conn) {
 	var one [1]byte
