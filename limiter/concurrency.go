@@ -27,14 +27,12 @@ type ConcurrencyLimiter struct {
 
 	mu     sync.Mutex
 	queues priorityQueues
-	pool   sync.Pool // of *waiter
 	waits  waits
 }
 
 // NewConcurrencyLimiter returns one for maxInFlight requests (0 = no cap) and a queue of maxQueue (0 = none).
 func NewConcurrencyLimiter(maxInFlight, maxQueue int) *ConcurrencyLimiter {
 	p := &ConcurrencyLimiter{}
-	p.pool.New = func() any { return newWaiter() }
 	p.SetMax(maxInFlight, maxQueue)
 	return p
 }

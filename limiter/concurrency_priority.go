@@ -1,6 +1,9 @@
 package limiter
 
-import "sync/atomic"
+import (
+	"container/list"
+	"sync/atomic"
+)
 
 // minShare is the share of the others in percent: of the slots that become free while both wait, and of a full queue.
 const minShare = 10
@@ -24,9 +27,9 @@ func (q *priorityQueues) of(first bool) *queue {
 // next is the queue whose turn it is. At least one request waits.
 func (q *priorityQueues) next() *queue {
 	switch {
-	case q.first.head == nil:
+	case q.first.list.Len() == 0:
 		return &q.others
-	case q.others.head == nil:
+	case q.others.list.Len() == 0:
 		return &q.first
 	}
 	if q.owed += minShare; q.owed >= 100 {
@@ -48,34 +51,19 @@ func (q *priorityQueues) displaces(first bool, most int64) *queue {
 	return nil
 }
 
-// queue is a linked list of those who wait, the first to come at its head.
+// queue is a list of those who wait, the first to come at its head.
 type queue struct {
-	head, tail *waiter
-	length     atomic.Int64
+	list   list.List
+	length atomic.Int64 // of list; may be read without the lock
 }
 
 func (q *queue) push(w *waiter) {
-	w.queue, w.prev = q, q.tail
-	if q.tail == nil {
-		q.head = w
-	} else {
-		q.tail.next = w
-	}
-	q.tail = w
+	w.queue, w.at = q, q.list.PushBack(w)
 	q.length.Add(1)
 }
 
 func (q *queue) remove(w *waiter) {
-	if w.prev == nil {
-		q.head = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		q.tail = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.queue, w.prev, w.next = nil, nil, nil
+	q.list.Remove(w.at)
+	w.queue, w.at = nil, nil
 	q.length.Add(-1)
 }

@@ -130,7 +130,7 @@ func TestConcurrencyLimiter_PriorityLosesNoPlace(t *testing.T) {
 	work.Wait()
 	expect(t, p, 0, 0)
 	for _, first := range []bool{true, false} {
-		if q := p.queues.of(first); q.length.Load() != 0 || q.head != nil {
+		if q := p.queues.of(first); q.length.Load() != 0 || q.list.Len() != 0 {
 			t.Errorf("%d wait that go first (%v)", q.length.Load(), first)
 		}
 	}

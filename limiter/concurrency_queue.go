@@ -1,14 +1,14 @@
 package limiter
 
 import (
+	"container/list"
 	"sync/atomic"
 	"time"
 )
 
 // enterSlow waits in the queue, unless a place or the queue's last place was taken meanwhile.
 func (p *ConcurrencyLimiter) enterSlow(first bool, timeout time.Duration, client Client) Verdict {
-	w := p.pool.Get().(*waiter)
-	defer p.pool.Put(w) // every way out has taken w off the queue and emptied its channel
+	w := newWaiter()
 	verdict, waits := p.join(w, first)
 	if !waits {
 		return verdict
@@ -24,12 +24,12 @@ func (p *ConcurrencyLimiter) enterSlow(first bool, timeout time.Duration, client
 
 // await waits until w is handed a place or displaced, or for timeout.
 func (p *ConcurrencyLimiter) await(w *waiter, timeout time.Duration) Verdict {
-	w.timer.Reset(timeout)
-	defer w.timer.Stop()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
 	select {
 	case verdict := <-w.handed:
 		return verdict
-	case <-w.timer.C:
+	case <-timer.C:
 		return p.timedOut(w)
 	}
 }
@@ -44,7 +44,7 @@ func (p *ConcurrencyLimiter) timedOut(w *waiter) Verdict {
 // popWaiter takes the one whose turn it is off the queue, which is not empty.
 func (p *ConcurrencyLimiter) popWaiter() *waiter {
 	q := p.queues.next()
-	w := q.head
+	w := q.list.Front().Value.(*waiter)
 	q.remove(w)
 	return w
 }
@@ -66,7 +66,7 @@ func (p *ConcurrencyLimiter) join(w *waiter, first bool) (verdict Verdict, waits
 			if q == nil {
 				return QueueFull, false
 			}
-			out := q.tail
+			out := q.list.Back().Value.(*waiter)
 			q.remove(out)
 			p.queues.of(first).push(w) // as many wait as before
 			out.handed <- QueueFull
@@ -123,18 +123,13 @@ func (n *waits) count(end Verdict) {
 	}
 }
 
-// waiter is one who waits in the queue. It is used again.
+// waiter is one who waits in the queue.
 type waiter struct {
-	handed     chan Verdict // room for one, so that handing over never waits
-	timer      *time.Timer  // stopped while not in use
-	prev, next *waiter
-	queue      *queue // in which it waits; nil = it does not wait; under ConcurrencyLimiter.mu
+	handed chan Verdict  // room for one, so that handing over never waits
+	queue  *queue        // in which it waits; nil = it does not wait; under ConcurrencyLimiter.mu
+	at     *list.Element // in queue
 }
 
-func newWaiter() *waiter {
-	w := &waiter{handed: make(chan Verdict, 1), timer: time.NewTimer(time.Hour)}
-	w.timer.Stop() // since Go 1.23 a stopped timer's channel is empty
-	return w
-}
+func newWaiter() *waiter { return &waiter{handed: make(chan Verdict, 1)} }
 
 func (w *waiter) handOver() { w.handed <- Admitted }
