@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/internal/octets"
 	"sluice/proxy"
 )
 
@@ -67,7 +68,7 @@ func (e *entry) variant(page *proxy.Page) []byte {
 func appendField(dst []byte, page *proxy.Page, name string) []byte {
 	there := false
 	for key, value := range page.Request.Fields {
-		if !spells(key, name) {
+		if !octets.EqualFieldName(key, name) {
 			continue
 		}
 		there = true
@@ -82,30 +83,6 @@ func appendField(dst []byte, page *proxy.Page, name string) []byte {
 		return append(dst, '-')
 	}
 	return dst
-}
-
-// spells reports whether some server could take key for the field name, which is in lower case: all but letters and
-// digits are one to CGI.
-func spells(key []byte, name string) bool {
-	if len(key) != len(name) {
-		return false
-	}
-	for i, c := range key {
-		if plain(c) != plain(name[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func plain(c byte) byte {
-	switch {
-	case 'A' <= c && c <= 'Z':
-		return c + 'a' - 'A'
-	case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
-		return c
-	}
-	return '-'
 }
 
 // varies are the fields of the request that chose this answer. ok is false when no other answer can.
