@@ -41,34 +41,22 @@ const (
 	contentEncoding
 )
 
-// roleOf compares a name with the few that matter, which differ in length.
+// fieldRoles are the fields that mean something, in lower case.
+var fieldRoles = [...]struct {
+	name string
+	role role
+}{
+	{"te", hopByHop}, {"trailer", hopByHop}, {"keep-alive", hopByHop}, {"proxy-connection", hopByHop},
+	{"upgrade", upgrade}, {"connection", connection}, {"content-length", contentLength},
+	{"content-encoding", contentEncoding}, {"transfer-encoding", transferEncoding},
+}
+
+// roleOf is the role of a field by its name.
 func roleOf(name []byte) role {
-	known, r := "", endToEnd
-	switch len(name) {
-	case len("te"):
-		known, r = "te", hopByHop
-	case len("upgrade"):
-		known, r = "upgrade", upgrade
-		if octets.Lower(name[0]) == 't' {
-			known, r = "trailer", hopByHop
+	for i := range fieldRoles {
+		if f := &fieldRoles[i]; len(name) == len(f.name) && octets.EqualFold(name, f.name) {
+			return f.role
 		}
-	case len("connection"):
-		known, r = "connection", connection
-		if octets.Lower(name[0]) == 'k' {
-			known, r = "keep-alive", hopByHop
-		}
-	case len("content-length"):
-		known, r = "content-length", contentLength
-	case len("content-encoding"):
-		known, r = "content-encoding", contentEncoding
-		if octets.Lower(name[0]) == 'p' {
-			known, r = "proxy-connection", hopByHop
-		}
-	case len("transfer-encoding"):
-		known, r = "transfer-encoding", transferEncoding
-	}
-	if r != endToEnd && octets.EqualFold(name, known) {
-		return r
 	}
 	return endToEnd
 }
