@@ -15,15 +15,12 @@ import (
 type phase = int32
 
 const (
-	phaseOpening   phase = iota // before the first request: PROXY header, TLS handshake
+	phaseBusy      phase = iota // none of those below
 	phaseIdle                   // waits for a request, of which no byte has come
-	phaseReceiving              // checks a head, as far as it has come
 	phaseHead                   // waits for the rest of a head, within ReadHeaderTimeout
-	phaseHandling               // the handler answers
 	phaseBody                   // waits for a body, within ReadTimeout
 	phaseTunnel                 // has left HTTP
 	phaseLingering              // waits until the client has read the last answer
-	phaseClosed
 )
 
 // Conn is one client connection. Its methods are for the handler of a request on it, but for Abort, which any
@@ -207,7 +204,6 @@ func (c *Conn) Abort() {
 func (c *Conn) beginRequest() {
 	c.requests++
 	c.writeBudget, c.eachRead = 0, false
-	c.phase.Store(phaseHandling)
 }
 
 // errNothingCame says that nothing has come yet on a connection that must not be waited for.
@@ -338,7 +334,6 @@ func (c *Conn) close() {
 			linger(c.Conn, lastTimeout, lastSize)
 		}
 	}
-	c.phase.Store(phaseClosed)
 	_ = c.Conn.Close()
 	c.server.handler.CloseConn(c)
 	c.server.untrack(c)

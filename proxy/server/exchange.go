@@ -141,7 +141,7 @@ func (s *Server) serveRequests(c *Conn) (more bool) {
 // connection.
 func (x *exchange) serve(c *Conn) (more bool) {
 	defer x.reset()
-	c.phase.Store(phaseReceiving)
+	c.phase.Store(phaseBusy)
 	if err := x.reader.readHead(&x.request); err != nil {
 		x.answerError(c, err)
 		return false
@@ -171,7 +171,6 @@ func (x *exchange) answerError(c *Conn, err error) {
 // reject has the handler answer what is no valid request.
 func (x *exchange) reject(c *Conn, e ProtocolError) {
 	c.server.protocolErrors[e.Rule].Add(1)
-	c.phase.Store(phaseHandling)
 	x.ctx.Response.SetStatusCode(e.Status)
 	c.server.handler.ProtocolError(&x.ctx, e)
 }

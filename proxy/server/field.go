@@ -211,40 +211,20 @@ var hopFields = [...]string{
 
 // protects reports whether a Connection option names a field that must arrive.
 func (p *parser) protects(option []byte) bool {
-	var buf [maxName]byte
-	plain := plainName(&buf, option)
-	return matches(plain, endToEnd[:]) || matches(plain, p.limits.Protected)
+	return matches(option, endToEnd[:]) || matches(option, p.limits.Protected)
 }
 
 // imitatesHopField reports whether name, which holds a byte other than letters, digits and "-", becomes a hop field
 // once a server folds punctuation into "_" and then takes "_" for "-", as CGI, WSGI and PHP do.
-func imitatesHopField(name []byte) bool {
-	var buf [maxName]byte
-	return matches(plainName(&buf, name), hopFields[:])
-}
+func imitatesHopField(name []byte) bool { return matches(name, hopFields[:]) }
 
-// maxName is the length to which names are compared. It covers every built-in name; a longer one matches by prefix
-// alone.
-const maxName = 128
-
-// plainName writes name in lower case with "-" for all punctuation, cut at maxName.
-func plainName(buf *[maxName]byte, name []byte) []byte {
-	n := min(len(name), maxName)
-	for i, c := range name[:n] {
-		if classes[c]&symbolByte != 0 {
-			c = '-'
-		}
-		buf[i] = octets.Lower(c)
-	}
-	return buf[:n]
-}
-
-func matches(plain []byte, names []string) bool {
-	for _, name := range names {
-		if string(plain) == name {
+// matches reports whether some server reads name as one of names, or as one that begins like one that ends in "-".
+func matches(name []byte, names []string) bool {
+	for _, n := range names {
+		if octets.EqualFieldName(name, n) {
 			return true
 		}
-		if strings.HasSuffix(name, "-") && len(plain) >= len(name) && string(plain[:len(name)]) == name {
+		if strings.HasSuffix(n, "-") && len(name) >= len(n) && octets.EqualFieldName(name[:len(n)], n) {
 			return true
 		}
 	}

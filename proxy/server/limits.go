@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"strings"
 	"sync"
 )
 
@@ -49,11 +48,6 @@ func newParser(limits Limits) *parser {
 	if limits.Header < minHeader || limits.Target < 1 {
 		panic("BUG: limits under their minimum")
 	}
-	names := make([]string, len(limits.Protected))
-	for i, name := range limits.Protected {
-		names[i] = strings.ToLower(name)
-	}
-	limits.Protected = names
 	p := &parser{limits: limits, firstLine: min(limits.Header, limits.Target+targetSlack)}
 	size := max(limits.Header, 2*usualHead)
 	p.large.New = func() any { b := make([]byte, size); return &b }

@@ -173,19 +173,17 @@ func (d *dates) now() []byte {
 	return seen.text
 }
 
-// hopByHop reports a field that is for one connection alone (RFC 9110, section 7.6.1), or of framing.
+// notSent are the fields for one connection alone (RFC 9110, section 7.6.1), or of framing.
+var notSent = [...]string{
+	"Trailer", "Connection", "Keep-Alive", "Content-Length", "Proxy-Connection", "Transfer-Encoding",
+}
+
+// hopByHop reports a field of notSent.
 func hopByHop(name []byte) bool {
-	switch len(name) {
-	case len("Trailer"):
-		return octets.EqualFold(name, "Trailer")
-	case len("Connection"):
-		return octets.EqualFold(name, "Connection") || octets.EqualFold(name, "Keep-Alive")
-	case len("Content-Length"):
-		return octets.EqualFold(name, "Content-Length")
-	case len("Proxy-Connection"):
-		return octets.EqualFold(name, "Proxy-Connection")
-	case len("Transfer-Encoding"):
-		return octets.EqualFold(name, "Transfer-Encoding")
+	for _, field := range notSent {
+		if len(name) == len(field) && octets.EqualFold(name, field) {
+			return true
+		}
 	}
 	return false
 }
