@@ -141,29 +141,9 @@ func (r *Request) carryRejection() {
 	}
 }
 
-// ofQuestion reports a field of the question itself. The body of the request is not there, nor is what frames it.
-func ofQuestion(name []byte) bool {
-	is := func(known string) bool { return octets.EqualFold(name, known) }
-	switch len(name) {
-	case len("TE"):
-		return is("TE")
-	case len("Host"):
-		return is("Host")
-	case len("Expect"):
-		return is("Expect")
-	case len("Upgrade"):
-		return is("Upgrade")
-	case len("Connection"):
-		return is("Connection") || is("Keep-Alive")
-	case len("Content-Length"):
-		return is("Content-Length")
-	case len("Proxy-Connection"):
-		return is("Proxy-Connection")
-	case len("Transfer-Encoding"):
-		return is("Transfer-Encoding")
-	}
-	return false
-}
+// questionFields are those of the question itself. The body of the request is not there, nor is what frames it.
+var questionFields = [...]string{"TE", "Host", "Expect", "Upgrade", "Connection", "Keep-Alive", "Content-Length",
+	"Proxy-Connection", "Transfer-Encoding"}
 
 // appendHead appends the request line and the Host of the request that q asks about. It objects where a field without
 // which the request would not be known is missing or there twice, and where one imitates a field of Sluice or of a
@@ -219,8 +199,12 @@ func imitates(q *server.Request, name []byte, client string) bool {
 
 // consumes reports a field that the request did not have.
 func (d *dialect) consumes(name []byte) bool {
-	return ofQuestion(name) || octets.EqualFold(name, d.method) || octets.EqualFold(name, d.target) ||
-		octets.EqualFold(name, d.host)
+	for _, field := range questionFields {
+		if octets.EqualFold(name, field) {
+			return true
+		}
+	}
+	return octets.EqualFold(name, d.method) || octets.EqualFold(name, d.target) || octets.EqualFold(name, d.host)
 }
 
 // answerAdmitted says that the request may be forwarded, and with which fields. What was acquired for it is given back

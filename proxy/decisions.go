@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"encoding/json"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -267,14 +266,11 @@ func (p *Proxy) stateOf(r *Request, of decisionKey) (OrderState, reject.Reason) 
 // writeSettled answers with the state that an order has now: 404 where there is none, 409 where it is not the one that
 // was told.
 func (p *Proxy) writeSettled(r *Request, sku, state string, agrees bool) {
-	text, err := json.Marshal(struct {
+	text := jsonLine(struct {
 		Serial string `json:"serial"`
 		SKU    string `json:"sku,omitempty"`
 		State  string `json:"state"`
 	}{r.reservation.Serial, sku, state})
-	if err != nil {
-		panic("BUG: an order's state is no JSON: " + err.Error())
-	}
 	out := r.localResponse(fasthttp.StatusOK, "application/json")
 	switch {
 	case state == ledger.StatusNone.String():
@@ -282,7 +278,7 @@ func (p *Proxy) writeSettled(r *Request, sku, state string, agrees bool) {
 	case !agrees:
 		out.SetStatusCode(fasthttp.StatusConflict)
 	}
-	out.AppendBody(append(text, '\n'))
+	out.AppendBody(text)
 }
 
 var (

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"encoding/json"
 	"net/url"
 	"strconv"
 	"time"
@@ -208,10 +207,6 @@ func (p *Proxy) writeOrderState(r *Request, serial string, s OrderState) {
 	if s.State == ledger.StatusHeld {
 		answer.Deadline = time.UnixMilli(s.Deadline).UTC().Format(time.RFC3339Nano)
 	}
-	text, err := json.Marshal(answer)
-	if err != nil {
-		panic("BUG: an order's state is no JSON: " + err.Error())
-	}
 	out := r.localResponse(200, "application/json")
 	if s.State == ledger.StatusNone {
 		out.SetStatusCode(404)
@@ -219,5 +214,5 @@ func (p *Proxy) writeOrderState(r *Request, serial string, s OrderState) {
 	out.Header.Add("Cache-Control", "no-store")
 	out.Header.Add("Vary", "Origin")
 	p.responder.AllowOrigin(r.conn.Prepared(), r.head.Peek("Origin"))
-	out.AppendBody(append(text, '\n'))
+	out.AppendBody(jsonLine(answer))
 }

@@ -71,11 +71,16 @@ func (w *WaitingOrder) AppendJSON(dst []byte) []byte {
 	if w.Answer.Status > 0 {
 		view.Answer = viewOfAnswer(&w.Answer)
 	}
-	text, err := json.Marshal(view)
+	return append(dst, jsonLine(view)...)
+}
+
+// jsonLine is the state of an order as one line of JSON.
+func jsonLine(state any) []byte {
+	text, err := json.Marshal(state)
 	if err != nil {
 		panic("BUG: an order's state is no JSON: " + err.Error())
 	}
-	return append(append(dst, text...), '\n')
+	return append(text, '\n')
 }
 
 // keptAnswerView is the upstream's answer in JSON.
