@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice/internal/listener"
 	"sluice/internal/load"
 )
 
@@ -35,7 +37,8 @@ func newField(p plan) (*field, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &field{plan: p, dir: dir, files: load.MaxFiles(), modules: luaModules(), script: filepath.Join(dir, "load.lua")}
+	f := &field{plan: p, dir: dir, files: min(cmp.Or(listener.OpenFileLimit(), 1<<20), 1<<20),
+		modules: luaModules(), script: filepath.Join(dir, "load.lua")}
 	if f.self, err = os.Executable(); err == nil {
 		err = os.WriteFile(f.script, loadScript, 0o600)
 	}

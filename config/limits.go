@@ -171,7 +171,7 @@ func (l *Rate) check(r *report, at string, routes []string) {
 		between(r, at+".burst", l.Burst, 1, most)
 	}
 	l.checkOverrides(r, at+".overrides")
-	checkKeyed(r, at, l.Name, l.Key, l.Routes, routes)
+	checkKeyed(r, at, l.Name, l.Routes, routes)
 }
 
 // limitNames are those of the tables of [limits] that observe_only may name.
@@ -257,11 +257,11 @@ func (l *InFlight) preset() {
 }
 
 func (l *InFlight) check(r *report, at string, routes []string) {
-	checkKeyed(r, at, l.Name, l.Key, l.Routes, routes)
+	checkKeyed(r, at, l.Name, l.Routes, routes)
 }
 
 // checkKeyed checks what the limits of a key have in common: of are the routes of this limit.
-func checkKeyed(r *report, at, name, key string, of, routes []string) {
+func checkKeyed(r *report, at, name string, of, routes []string) {
 	if r.Filled(at+".name", name) && strings.ContainsFunc(name, notLabel) {
 		r.Fail(at+".name", "%q stands in metrics and headers; write letters, digits and . _ -", name)
 	}

@@ -3,24 +3,22 @@ package demo
 import (
 	"context"
 	"log/slog"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 
 	"sluice/config"
 	"sluice/gateway/stores"
 	"sluice/internal/embedredis"
 	"sluice/internal/load"
+	"sluice/stockgate"
 	"sluice/stockgate/ledger"
-	"sluice/stockgate/redisconn"
 )
 
 // demoStock is where the units of a sale are, in a Redis of this process: with the shop, or in the gate's ledger. The
 // other one is nil.
 type demoStock struct {
 	memory *embedredis.Server
-	Shop   *shopStock
+	Shop   *stockgate.Redis
 	Ledger *ledger.Store
 }
 
@@ -34,8 +32,8 @@ func newDemoStock(ctx context.Context, reserve bool, units int64) (s demoStock, 
 		if err == nil {
 			_, err = s.Ledger.SetTotal(ctx, SKU, units, 1)
 		}
-	} else {
-		s.Shop, err = newShopStock(ctx, s.memory, units)
+	} else if s.Shop, err = stores.MemoryShopStock(s.memory, config.Default(), slog.New(slog.DiscardHandler)); err == nil {
+		err = s.Shop.Set(ctx, SKU, units)
 	}
 	if err != nil {
 		s.close()
@@ -48,42 +46,9 @@ func (s demoStock) close() {
 		_ = s.Ledger.Close()
 	}
 	if s.Shop != nil {
-		_ = s.Shop.redis.Close()
+		_ = s.Shop.Close()
 	}
 	s.memory.Stop()
-}
-
-// shopStock is the stock of a shop that takes its units itself, where the gateway reads it.
-type shopStock struct{ redis *redisconn.Client }
-
-func newShopStock(ctx context.Context, in *embedredis.Server, units int64) (*shopStock, error) {
-	client, err := redisconn.New(stores.MemoryOptions(in, config.Default()))
-	if err != nil {
-		return nil, err
-	}
-	return &shopStock{client}, client.Do(ctx, func(ctx context.Context, c redisconn.Commands) error {
-		return c.Set(ctx, shopKey(SKU), units, 0).Err()
-	}, nil)
-}
-
-// shopKey is the key that stock.layout.key names by default.
-func shopKey(sku string) string {
-	return strings.Replace(config.Default().Stock.Layout.Key, "$sku", sku, 1)
-}
-
-var sellScript = redis.NewScript(`
-if tonumber(redis.call('GET', KEYS[1])) < 1 then return 0 end
-redis.call('DECR', KEYS[1])
-return 1`)
-
-// take takes a unit; one that is away has none.
-func (s *shopStock) take(ctx context.Context) (bool, error) {
-	var sold bool
-	_ = s.redis.Do(ctx, func(ctx context.Context, c redisconn.Commands) (err error) {
-		sold, err = sellScript.Run(ctx, c, []string{shopKey(SKU)}).Bool()
-		return err
-	}, nil)
-	return sold, nil
 }
 
 // gate is the rung that the order route stands on.
@@ -99,9 +64,18 @@ func (s demoStock) shopOptions(d *Options) load.ShopOptions {
 	o := load.ShopOptions{Units: d.Units, Reserved: s.Shop == nil}
 	o.Capacity, o.Latency = d.pace()
 	if s.Shop != nil {
-		o.Take = s.Shop.take
+		o.Take = s.take
 	}
 	return o
+}
+
+// take takes a unit of the shop's, and gives it back where it was none.
+func (s demoStock) take(ctx context.Context) (bool, error) {
+	left, err := s.Shop.Add(ctx, SKU, -1)
+	if err == nil && left < 0 {
+		_, err = s.Shop.Add(ctx, SKU, 1)
+	}
+	return err == nil && left >= 0, nil // a stock that is away has none
 }
 
 // books tell what the ledger says, and what the reserver in front of it has counted; nil without a ledger.

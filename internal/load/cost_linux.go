@@ -48,12 +48,3 @@ func PSS(pids []int) (int64, error) {
 	}
 	return sum, nil
 }
-
-// MaxFiles is how many files a process may open.
-func MaxFiles() int {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Max > 1<<20 {
-		return 1 << 20
-	}
-	return int(limit.Max)
-}

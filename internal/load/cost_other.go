@@ -14,6 +14,3 @@ func CPU([]int) (time.Duration, error) { return 0, errNoProc }
 
 // PSS is an error here.
 func PSS([]int) (int64, error) { return 0, errNoProc }
-
-// MaxFiles is a careful number here.
-func MaxFiles() int { return 1024 }

@@ -94,7 +94,6 @@ func Run(ctx context.Context, p Plan) (Result, error) {
 		return Result{}, err
 	}
 	r := p.result(c, took, before, after)
-	r.drives = p.Limits.Reserves
 	r.CPU = CPU{Cores: runtime.NumCPU(), Used: load.Seconds(cpu() - used)}
 	r.Interrupted = ctx.Err() != nil
 	r.Advice = advise(&r, p.Limits)

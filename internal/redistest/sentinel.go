@@ -71,26 +71,6 @@ func (w *Watched) Master() *Server {
 	return nil
 }
 
-// HoldReplicas stops all servers but the master, which lack what it writes from then on, until release is called.
-func (w *Watched) HoldReplicas(master *Server) (release func()) {
-	w.t.Helper()
-	var held []*Server
-	for _, s := range w.Servers {
-		if s != master {
-			held = append(held, s)
-			s.Pause()
-		}
-	}
-	if err := master.Client.ClientKillByFilter(context.Background(), "TYPE", "replica").Err(); err != nil {
-		w.t.Fatal(err)
-	}
-	return func() {
-		for _, s := range held {
-			s.Resume()
-		}
-	}
-}
-
 // Successor waits until the sentinels have put another server into the place of old, which takes writes, and
 // returns that. They notice a master that is silent for a second from then on.
 func (w *Watched) Successor(old *Server) (next *Server) {
