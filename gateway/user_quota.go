@@ -5,10 +5,10 @@ import (
 	"errors"
 	"hash/maphash"
 	"slices"
-	"sync"
 	"time"
 
 	"sluice/config"
+	"sluice/internal/batch"
 	"sluice/proxy"
 	"sluice/proxy/reject"
 	"sluice/stockgate/ledger"
@@ -39,15 +39,11 @@ type quotas struct {
 // call is under way.
 type quota struct {
 	sale    config.Sale
-	mu      sync.Mutex // guards waiting
-	waiting []*countedUser
-	calling sync.Mutex // is held while a call is under way, and guards done and what is found
+	counted batch.Calls[string, userUnits] // of users
 }
 
-// countedUser is a user whose units are counted.
-type countedUser struct {
-	user   string
-	done   bool
+// userUnits are the units of a user.
+type userUnits struct {
 	units  int64
 	reason reject.Reason // StockError: a ledger does not tell
 }
@@ -64,7 +60,11 @@ func newQuotas(c *config.Config, ledgers *ledger.Store) *quotas {
 	q := &quotas{ledgers: ledgers, timeout: r.ConnectTimeout() + r.Timeout, seed: maphash.MakeSeed()}
 	bounds := false
 	for _, s := range c.Sales {
-		q.sales, bounds = append(q.sales, &quota{sale: s}), bounds || s.MaxPerUser > 0
+		one := &quota{sale: s}
+		one.counted.Most, one.counted.Call = ledger.MaxItems, func(_ string, users []string) ([]userUnits, error) {
+			return q.unitsOf(one, users), nil
+		}
+		q.sales, bounds = append(q.sales, one), bounds || s.MaxPerUser > 0
 	}
 	if !bounds {
 		return nil
@@ -174,9 +174,9 @@ func earlierOrder(d *ledger.Reserver, in ledger.Order) reject.Reason {
 // StockError where a ledger does not tell.
 func (q *quotas) count(bounds []saleBound, user []byte, onTop bool) reject.Reason {
 	for _, b := range bounds {
-		c := &countedUser{user: string(user)}
-		if b.count(c, q.ledgers, q.timeout); c.reason != reject.Admitted {
-			return c.reason
+		c, err := b.counted.Do(context.Background(), "", string(user))
+		if err != nil || c.reason != reject.Admitted {
+			return reject.StockError
 		}
 		if onTop {
 			c.units += b.units
@@ -188,43 +188,24 @@ func (q *quotas) count(bounds []saleBound, user []byte, onTop bool) reject.Reaso
 	return reject.Admitted
 }
 
-// count counts the units of c by a call that begins after this one.
-func (s *quota) count(c *countedUser, ledgers *ledger.Store, timeout time.Duration) {
-	s.mu.Lock()
-	s.waiting = append(s.waiting, c)
-	s.mu.Unlock()
-	s.calling.Lock()
-	defer s.calling.Unlock()
-	for !c.done {
-		s.mu.Lock()
-		n := min(len(s.waiting), ledger.MaxItems)
-		some := s.waiting[:n:n]
-		s.waiting = s.waiting[n:]
-		s.mu.Unlock()
-		s.call(some, ledgers, timeout)
-	}
-}
-
-// call counts for some users.
-func (s *quota) call(some []*countedUser, ledgers *ledger.Store, timeout time.Duration) {
-	users := make([]string, len(some))
-	for i, c := range some {
-		users[i], c.done = c.user, true
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+// unitsOf counts for some users.
+func (q *quotas) unitsOf(s *quota, users []string) []userUnits {
+	ctx, cancel := context.WithTimeout(context.Background(), q.timeout)
 	defer cancel()
-	for _, owned := range ledgers.UnitsOf(ctx, s.sale.SKUs, users) {
+	all := make([]userUnits, len(users))
+	for _, owned := range q.ledgers.UnitsOf(ctx, s.sale.SKUs, users) {
 		known := owned.Err == nil
 		switch owned.State {
 		case ledger.Frozen, ledger.Verifying, ledger.Lost:
 			known = false
 		}
-		for i, c := range some {
+		for i := range all {
 			if !known {
-				c.reason = reject.StockError
+				all[i].reason = reject.StockError
 			} else if owned.Units != nil {
-				c.units += owned.Units[i]
+				all[i].units += owned.Units[i]
 			}
 		}
 	}
+	return all
 }

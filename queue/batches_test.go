@@ -2,9 +2,7 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -123,40 +121,6 @@ func TestDeliverer_AsksSeldomWhileAllPlacesAreTaken(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if stock, _, _ := b.store.ReadStock(t.Context(), "1"); stock.Sold < 500 {
 			t.Errorf("when places are free: %+v", stock)
-		}
-	})
-}
-
-// A batch that fails fails for all of it, and what came later is asked anew.
-func TestBatches_OneCallAtATimeAndTheRestTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var calls [][]int
-		b := batches[int, int]{call: func(_ string, in []int) (out []int, err error) {
-			calls = append(calls, in)
-			time.Sleep(time.Millisecond)
-			for _, n := range in {
-				if n < 0 {
-					return nil, errors.New("away")
-				}
-				out = append(out, 2*n)
-			}
-			return out, nil
-		}}
-		var all sync.WaitGroup
-		for i := range 300 {
-			all.Go(func() {
-				out, err := b.do(t.Context(), "1", i-1)
-				if (err != nil) != (i == 0) || err == nil && out != 2*(i-1) {
-					t.Errorf("%d: %d, %v", i-1, out, err)
-				}
-			})
-			if i == 0 {
-				synctest.Wait()
-			}
-		}
-		all.Wait()
-		if len(calls) != 3 || len(calls[0]) != 1 || len(calls[1]) != ledger.MaxItems {
-			t.Errorf("%d calls", len(calls))
 		}
 	})
 }

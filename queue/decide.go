@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"sluice/internal/batch"
 	"sluice/internal/periodic"
 	"sluice/proxy"
 	"sluice/stockgate/ledger"
@@ -18,7 +19,7 @@ const (
 type decider struct {
 	*shared
 	underway *underway
-	batch    batches[ledger.Decision, decided]
+	batch    batch.Calls[ledger.Decision, decided]
 }
 
 // decide has the store do what an attempt or a question came to. Where it cannot be told, a confirmation is settled as
@@ -62,7 +63,7 @@ func (c *decider) tell(sku string, o *ledger.Leased, r result) (done ledger.Done
 			at = c.askedAgain(time.Now())
 		}
 		var came decided
-		came, err = c.batch.do(context.Background(), sku, ledger.Decision{Serial: o.Serial, Move: r.move,
+		came, err = c.batch.Do(context.Background(), sku, ledger.Decision{Serial: o.Serial, Move: r.move,
 			Lease: o.Lease, Time: at, Answer: r.answer, From: r.from})
 		if err == nil {
 			return came.done, came.version, nil

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"sluice/internal/batch"
 	"sluice/stockgate/ledger"
 )
 
@@ -23,7 +24,7 @@ type Deliverer struct {
 	work sync.WaitGroup
 
 	lines    lines
-	looks    batches[string, ledger.Position]
+	looks    batch.Calls[string, ledger.Position]
 	looking  atomic.Int64 // orders that clients look for now
 	asks     atomic.Int64
 	slots    slots
@@ -72,7 +73,9 @@ func New(o Options) *Deliverer {
 	d.slots.shared, d.slots.prefix = common, rand.Text()[:12]
 	d.decider.shared, d.decider.underway = common, &d.underway
 	d.lines.all, d.underway.sending = make(map[string]*line), make(map[orderName]bool)
-	d.looks.call, d.decider.batch.call = d.find, d.decider.tellAll
+	d.looks.Call, d.looks.Most, d.looks.Pace = d.find, ledger.MaxItems, new(gathering)
+	tell := &d.decider.batch
+	tell.Call, tell.Most, tell.Pace = d.decider.tellAll, ledger.MaxItems, new(gathering)
 	d.work.Go(d.run)
 	return d
 }
@@ -122,8 +125,8 @@ func (d *Deliverer) run() {
 	var g gathering
 	for {
 		wait, sent, left := d.turn()
-		g.count(time.Now(), sent)
-		if pause := g.pause(time.Now()); pause > 0 && !d.gather(pause, left) {
+		g.Count(time.Now(), sent)
+		if pause := g.Pause(time.Now(), false); pause > 0 && !d.gather(pause, left) {
 			return
 		}
 		select {

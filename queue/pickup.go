@@ -31,7 +31,7 @@ func (d *Deliverer) Find(ctx context.Context, sku, serial string) (s State, tooM
 	if d.looking.Add(1) > maxLooks {
 		return State{}, true, nil
 	}
-	place, err := d.looks.do(ctx, sku, serial)
+	place, err := d.looks.Do(ctx, sku, serial)
 	if err != nil {
 		return State{}, false, err
 	}
@@ -78,7 +78,7 @@ func (d *Deliverer) Cancel(ctx context.Context, sku, serial string) (ledger.Done
 	if ledger.CheckSKU(sku) != nil || ledger.CheckSerial(serial) != nil {
 		return ledger.NotFound, nil
 	}
-	came, err := d.decider.batch.do(ctx, sku, ledger.Decision{Serial: serial, Move: ledger.MoveCancel,
+	came, err := d.decider.batch.Do(ctx, sku, ledger.Decision{Serial: serial, Move: ledger.MoveCancel,
 		Answer: (&proxy.KeptAnswer{State: proxy.OrderCancelled}).Text()})
 	if err == nil && came.done == ledger.Changed {
 		d.live().Settled(sku, serial, ledger.Release, came.version)

@@ -145,7 +145,7 @@ func (d *Deliverer) Settle(ctx context.Context, c SettleCall) (ledger.Done, erro
 	case c.Answer.Status > 0:
 		decision.Answer = c.Answer.Text()
 	}
-	came, err := d.decider.batch.do(ctx, c.SKU, decision)
+	came, err := d.decider.batch.Do(ctx, c.SKU, decision)
 	if err != nil {
 		return 0, err
 	}

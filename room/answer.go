@@ -2,6 +2,7 @@ package room
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -156,7 +157,7 @@ func (r *Room) answerJoin(q *proxy.RoomQuestion) proxy.RoomAnswer {
 		return proxy.RoomAnswer{Rejection: reject.Rate, Wait: wait}
 	}
 	q.Client.StepAside()
-	n, err := r.joins.do(string(q.User))
+	n, err := r.joins.Do(context.Background(), "", string(q.User))
 	if err != nil {
 		r.failed.Add(1)
 		r.rate.Reset(q.User) // it has taken no number
@@ -211,7 +212,7 @@ func (r *Room) answerPass(q *proxy.RoomQuestion) proxy.RoomAnswer {
 		return r.answer(q, http.StatusConflict, &m)
 	}
 	q.Client.StepAside()
-	until, err := r.claims.do(Claim{User: string(q.User), From: pos.From,
+	until, err := r.claims.Do(context.Background(), "", Claim{User: string(q.User), From: pos.From,
 		waited: waited(place.Joined*1000, pos.From, v.state.Starts)})
 	if err != nil { // a person who is called gets a pass also while Redis is away; it is not counted
 		r.failed.Add(1)

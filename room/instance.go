@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sluice/internal/batch"
 	"sluice/internal/octets"
 	"sluice/internal/periodic"
 	"sluice/limiter"
@@ -53,8 +54,8 @@ type Room struct {
 	view  atomic.Pointer[view]
 	secrets
 	parking
-	joins  batcher[string, number]
-	claims batcher[Claim, int64]
+	joins  batch.Calls[string, number]
+	claims batch.Calls[Claim, int64]
 	*carried
 	record recordCache
 
@@ -138,7 +139,10 @@ func New(o Options, keys [][]byte) (*Room, error) {
 		r.carried, r.final, r.drawn, r.o.Before = b.carried, v.final, v.state.Lottery, nil
 	}
 	r.publish(state, word, sale)
-	r.joins.ask, r.claims.ask = r.takeNumbers, r.claimPasses
+	r.joins = batch.Calls[string, number]{Call: r.takeNumbers, Most: maxBatch, MaxWaiting: maxPending, FailTogether: true,
+		Pace: new(pacer)}
+	r.claims = batch.Calls[Claim, int64]{Call: r.claimPasses, Most: maxBatch, MaxWaiting: maxPending, FailTogether: true,
+		Pace: new(pacer)}
 	return r, nil
 }
 
@@ -195,8 +199,8 @@ func (r *Room) Retire() {
 // Close is Retire, and waits for all calls. No request may have the room any more.
 func (r *Room) Close() {
 	r.Retire()
-	r.joins.work.Wait()
-	r.claims.work.Wait()
+	r.joins.Wait()
+	r.claims.Wait()
 }
 
 func (r *Room) run(ctx context.Context) {
@@ -378,7 +382,9 @@ func (r *Room) publish(s *State, word string, sale Sale) {
 }
 
 // takeNumbers asks for as many numbers as people join.
-func (r *Room) takeNumbers(ctx context.Context, people []string) ([]number, error) {
+func (r *Room) takeNumbers(_ string, people []string) ([]number, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
+	defer cancel()
 	next, err := r.o.Store.Join(ctx, len(people), people...)
 	if err != nil {
 		return nil, err
@@ -392,6 +398,8 @@ func (r *Room) takeNumbers(ctx context.Context, people []string) ([]number, erro
 }
 
 // claimPasses asks until when the passes of users are good.
-func (r *Room) claimPasses(ctx context.Context, claims []Claim) ([]int64, error) {
+func (r *Room) claimPasses(_ string, claims []Claim) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
+	defer cancel()
 	return r.o.Store.Claim(ctx, r.o.Now()+r.o.Rules.Pass.Milliseconds(), r.o.Rules.ClaimWithin, claims)
 }
