@@ -12,7 +12,6 @@ import (
 type finisher struct {
 	*core
 	batches  *batcher
-	settling chan struct{} // one element for each call that settles
 	capacity chan struct{} // one element for each settlement that the store does not have
 }
 
@@ -188,14 +187,9 @@ func (r *finisher) finish(q *skuQueue, b *finishBatch) (StockVersion, bool) {
 	}
 }
 
-// call makes the call, one of at most maxSettling.
+// call makes the call. Each SKU has one under way at most, and calls of many SKUs share round trips. A bound for all
+// SKUs together would let settlements fall behind orders, which have none, and one slow server hold up the others.
 func (r *finisher) call(q *skuQueue, b *finishBatch) (StockVersion, error) {
-	select {
-	case r.settling <- struct{}{}:
-		defer func() { <-r.settling }()
-	case <-r.ctx.Done():
-		return StockVersion{}, r.ctx.Err()
-	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 	defer cancel()
 	now := r.o.Clock()

@@ -44,8 +44,6 @@ const (
 	stateSize      = 512
 	stateInterval  = int64(10 * time.Millisecond)
 	searchInterval = 10 * stateInterval // a search asks all ledgers: it takes no call from those who name the SKU
-
-	maxSettling = 8 // calls that settle, of all SKUs together: more would find fewer orders of their SKU to share
 )
 
 // New returns a reserver over store that calls ask, which may be nil, about orders whose outcome is unknown.
@@ -95,10 +93,7 @@ func (r *Reserver) Use(o Options, ask AskOrder) {
 func (r *Reserver) connect() {
 	r.mirrors.core = &r.core
 	r.batcher = batcher{&r.core, &r.mirrors}
-	r.finisher = finisher{
-		core: &r.core, batches: &r.batcher,
-		settling: make(chan struct{}, maxSettling), capacity: make(chan struct{}, r.o.MaxSettling),
-	}
+	r.finisher = finisher{core: &r.core, batches: &r.batcher, capacity: make(chan struct{}, r.o.MaxSettling)}
 	r.resolver = resolver{&r.core, &r.finisher}
 	r.upkeep = maintenance{core: &r.core, batches: &r.batcher, resolver: &r.resolver}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"sluice/stockgate/redisconn"
 )
@@ -49,11 +50,12 @@ func (r *Store) tripsTo(ctx context.Context, key string) *roundTrips {
 // sharedCall is a call that waits for a round trip, or is in one.
 type sharedCall struct {
 	*scriptCall
-	ctx  context.Context // whose turn does not come before this ends has not been sent
-	done chan struct{}
+	ctx   context.Context // whose turn does not come before this ends has not been sent
+	since time.Time
+	done  chan struct{}
 }
 
-// share is call, in a round trip with others where there are many.
+// share is call, in a round trip with others where there are many. The second argument of the script is the time now.
 func (r *Store) share(ctx context.Context, q *scriptCall) (answer []any, err error) {
 	q.keys = r.keys(q.sku)
 	t := r.tripsTo(ctx, q.keys[0])
@@ -64,7 +66,7 @@ func (r *Store) share(ctx context.Context, q *scriptCall) (answer []any, err err
 		defer r.nextTrip(t)
 		return r.call(ctx, q)
 	}
-	w := &sharedCall{q, ctx, make(chan struct{})}
+	w := &sharedCall{q, ctx, time.Now(), make(chan struct{})}
 	t.waiting = append(t.waiting, w)
 	t.mu.Unlock()
 	<-w.done
@@ -98,7 +100,9 @@ func (t *roundTrips) take() (calls []*sharedCall) {
 		t.underWay--
 		return nil
 	}
-	calls, t.waiting = t.waiting[:n:n], slices.Clone(t.waiting[n:])
+	calls = slices.Clone(t.waiting[:n])
+	clear(t.waiting[:n])
+	t.waiting = t.waiting[n:]
 	return calls
 }
 
@@ -110,6 +114,7 @@ func (r *Store) makeTrip(calls []*sharedCall) {
 			w.err = fmt.Errorf("%w: %w", redisconn.ErrUnsent, w.err)
 			continue
 		}
+		w.args[1] = w.args[1].(int64) + time.Since(w.since).Milliseconds() // now: its sale may be over meanwhile
 		qs = append(qs, w.scriptCall)
 	}
 	if len(qs) > 0 {

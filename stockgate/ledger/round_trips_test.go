@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"sluice/internal/redistest"
 	"sluice/internal/testkit"
@@ -123,4 +124,27 @@ func TestRoundTrips_WorkOfEachIsBounded(t *testing.T) {
 		testkit.Want(t, fmt.Sprint(c, " at first"), len(trips.take()), c.first)
 		testkit.Want(t, fmt.Sprint(c, " then"), len(trips.take()), c.rest)
 	}
+}
+
+// A sale may end while an order waits for its round trip.
+func TestRoundTrips_OrderThatWaitedBuysByTheTimeOfItsRoundTrip(t *testing.T) {
+	_, r := onRedis(t)
+	const closes = 5_000
+	testkit.Must[Stock](t)(r.SetTotal(t.Context(), testSKU, 5, 0))
+	testkit.Must[Stock](t)(r.SetSchedule(t.Context(), testSKU, 1_000, closes))
+	only, codes, asked := r.tripsTo(t.Context(), ""), []Code{Unsure}, make(chan error, 1)
+	only.underWay = maxTrips
+	go func() {
+		items := []Item{{Serial: "s", User: "ann", Quantity: 1}}
+		_, err := r.Reserve(t.Context(), testSKU, 0, closes-1, 9_000, items, codes)
+		asked <- err
+	}()
+	testkit.Eventually(t, "it waits, and the sale is over", func() bool {
+		only.mu.Lock()
+		defer only.mu.Unlock()
+		return len(only.waiting) == 1 && time.Since(only.waiting[0].since) > time.Millisecond
+	})
+	r.nextTrip(only)
+	testkit.Check(t, <-asked)
+	testkit.Want(t, "an order", codes[0], NotOnSale)
 }
