@@ -31,17 +31,19 @@ build: ## the static binaries ./sluice and ./sluice-settle
 # packages, and four tests of each, run at the same time. Debug information would cost a third of the time of linking.
 FAST = ./stockgate/ledger ./internal/sim ./proxy ./gateway ./stockgate/sale ./stockgate $$($(GO) list ./... | grep -v /e2e)
 TEST = $(GO) test -count=1 -vet=off -ldflags=-w -parallel 4
-SHARING = ./accesslog ./cache ./gateway/... ./internal/batch ./internal/listener ./limiter ./proxy/... ./queue/... \
-	./room/... ./stockgate/... ./upstream/...
+# What starts goroutines or guards memory, in its code or in its tests. The rest of these folders computes.
+SHARING = $$(grep -rlE --include='*.go' '"sync|^[[:space:]]*go |\.Go\(|redistest|httptest|net\.(Pipe|Listen)' accesslog \
+	cache gateway internal/batch internal/listener limiter proxy queue room stockgate upstream | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 test: ## the fast tests, on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
 	@echo "test: 2 to 4 minutes on 2 cores; the first time 3 to 5 more, in which Go downloads and compiles the dependencies"
 	@sh tools/need redis-server 'most tests run on a real one'
 	$(TEST) -timeout 30m -p 4 $(GOTESTFLAGS) $(FAST)
 
+# Its tests wait for processes most of the time, more than those of the packages do: twice as many run at once.
 promises: ## the black-box tests of the promises, on the built binary: docs/testing.md (flags: GOTESTFLAGS)
 	@for c in redis-server nginx haproxy promtool postgresql pgbouncer mariadbd; do sh tools/need $$c || exit 1; done
-	$(TEST) -timeout 15m $(GOTESTFLAGS) ./e2e
+	$(TEST) -parallel 8 -timeout 15m $(GOTESTFLAGS) ./e2e
 
 race: ## the fast tests of what shares memory, under the race detector (needs a C compiler)
 	@for c in gcc redis-server; do sh tools/need $$c || exit 1; done
@@ -76,7 +78,7 @@ BROWSER = chromium node npm
 
 browser: ## the tests in Chromium alone (SLUICE_SALE=long plays the sale in a minute)
 	@for c in redis-server $(BROWSER); do sh tools/need $$c || exit 1; done
-	$(GO) test -count=1 -timeout 7m -v $(GOTESTFLAGS) ./e2e/browser
+	$(TEST) -timeout 15m -v $(GOTESTFLAGS) ./e2e/browser
 
 screenshots: ## docs/images anew: the dashboard during a sale
 	@for c in $(BROWSER); do sh tools/need $$c || exit 1; done
