@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,12 +46,17 @@ var askers = []asker{
 		}},
 }
 
-// run runs the proxy before a shop and a gate. Each change is an old text and a new one.
-func (a *asker) run(t *testing.T, shop *shop, g *running, changes ...string) (front string) {
+// installed skips the test without the proxy, before anything else is started for it.
+func (a *asker) installed(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath(a.program); err != nil {
 		t.Skip(a.program + " is not installed")
 	}
+}
+
+// run runs the proxy before a shop and a gate. Each change is an old text and a new one.
+func (a *asker) run(t *testing.T, shop *shop, g *running, changes ...string) (front string) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../examples/decide", a.conf))
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +96,7 @@ func (a *asker) run(t *testing.T, shop *shop, g *running, changes ...string) (fr
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = process.Process.Signal(os.Interrupt)
+		_ = process.Process.Signal(syscall.SIGTERM) // a shell's background has SIGINT ignored
 		_ = process.Wait()
 		if written, _ := os.ReadFile(filepath.Join(dir, "log")); t.Failed() {
 			t.Logf("%s:\n%s%s", a.program, log.String(), written)
@@ -246,6 +252,7 @@ func TestDecide_CrowdThroughRealProxies(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s, settles %v", a.program, settles), func(t *testing.T) {
+				a.installed(t)
 				redis, shop := redistest.Start(t), openAskedShop(t)
 				g := reserves(t, redis, askedUnits, shop.setting(), `upstream.timeout = "3s"`,
 					`upstream.response_header_timeout = "3s"`,
@@ -302,6 +309,7 @@ func TestDecide_ShoppersCannotSettleNorStripFields(t *testing.T) {
 	t.Parallel()
 	for _, a := range askers {
 		t.Run(a.program, func(t *testing.T) {
+			a.installed(t)
 			redis, shop := redistest.Start(t), openAskedShop(t)
 			g := reserves(t, redis, askedUnits, shop.setting(), `upstream.timeout = "2s"`,
 				`upstream.response_header_timeout = "2s"`,
@@ -363,6 +371,7 @@ func TestDecide_RequestsWithoutAnAnswerAreToldOf(t *testing.T) {
 			continue
 		}
 		t.Run(a.program, func(t *testing.T) {
+			a.installed(t)
 			shop := open(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 			redis := redistest.Start(t)
 			g := reserves(t, redis, askedUnits, shop.setting(), `upstream.timeout = "1h"`, decides(a.dialect))
@@ -403,6 +412,7 @@ func TestDecide_ClientThatLeavesLeavesNoUnitHeld(t *testing.T) {
 			continue
 		}
 		t.Run(a.program, func(t *testing.T) {
+			a.installed(t)
 			shop, redis := open(t, nil), redistest.Start(t)
 			const orders = 120
 			g := reserves(t, redis, orders, shop.setting(), `upstream.timeout = "1h"`, decides(a.dialect))
@@ -435,6 +445,7 @@ func TestDecide_RequestWithManyFieldsIsAnswered(t *testing.T) {
 	t.Parallel()
 	for _, a := range askers {
 		t.Run(a.program, func(t *testing.T) {
+			a.installed(t)
 			shop, redis := open(t, nil), redistest.Start(t)
 			front := a.run(t, shop, reserves(t, redis, askedUnits, shop.setting(), decides(a.dialect)))
 			for _, n := range []int{80, 96, 99, 300} {
@@ -465,6 +476,7 @@ func TestDecide_OrderHasItsUnitHoweverItIsWritten(t *testing.T) {
 		"Connection: X-Forwarded-Uri, Sluice-Sku"}
 	for _, a := range askers {
 		t.Run(a.program, func(t *testing.T) {
+			a.installed(t)
 			var bare sync.Map
 			shop := open(t, func(w http.ResponseWriter, r *http.Request) {
 				if strings.EqualFold(path.Clean(r.URL.Path), askedOrder) && r.Header.Get("Sluice-Sku") != "1001" {
@@ -509,6 +521,7 @@ func TestDecide_OrderHasItsUnitHoweverItIsWritten(t *testing.T) {
 func TestDecide_TraefikBehindABalancerNamesTheClient(t *testing.T) {
 	t.Parallel()
 	a := askers[slices.IndexFunc(askers, func(a asker) bool { return a.program == "traefik" })]
+	a.installed(t)
 	direct := a.command
 	a.command = func(dir, conf, front string) *exec.Cmd {
 		c := direct(dir, conf, front)
@@ -539,6 +552,7 @@ func TestDecide_NoProxyWaitsForeverForTheShop(t *testing.T) {
 	t.Parallel()
 	for _, a := range askers {
 		t.Run(a.program, func(t *testing.T) {
+			a.installed(t)
 			hung := make(chan struct{})
 			shop := open(t, func(http.ResponseWriter, *http.Request) { <-hung })
 			t.Cleanup(func() { close(hung) })
@@ -558,6 +572,7 @@ func TestDecide_WindowsHoldThroughRealProxies(t *testing.T) {
 	const inWindow, shoppers = 3, 300
 	for _, a := range askers {
 		t.Run(a.program, func(t *testing.T) {
+			a.installed(t)
 			shop := open(t, func(http.ResponseWriter, *http.Request) {})
 			g := gate(t, shop.setting(), fmt.Sprintf("limits.window = {size = \"1s\", max = %d, max_per_sku = 0}", inWindow),
 				decides(a.dialect), "[[route]]\nname = \"orders\"\nmatch = \"/api/\"\ngate = \"limit\"\n")
@@ -582,6 +597,7 @@ func TestDecide_NoTunnelOpensPastTheGate(t *testing.T) {
 	t.Parallel()
 	for _, a := range askers {
 		t.Run(a.program, func(t *testing.T) {
+			a.installed(t)
 			shop := open(t, func(w http.ResponseWriter, r *http.Request) {
 				if protocol := r.Header.Get("Upgrade"); protocol != "" {
 					w.Header().Set("Connection", "Upgrade")

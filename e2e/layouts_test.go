@@ -199,6 +199,7 @@ func does(t *testing.T, stock *redis.Client, commands ...string) {
 }
 
 func TestLayouts_ShopsSellWhatTheyHaveAndTheRestIsRejected(t *testing.T) {
+	t.Parallel()
 	for _, k := range knownShops() {
 		t.Run(k.example, func(t *testing.T) {
 			t.Parallel()

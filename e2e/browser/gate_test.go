@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // built compiles both commands once, with the race detector where the tests have it.
 var built = sync.OnceValues(func() (path string, err error) {
 	path = filepath.Join(scratch, "sluice")
-	args := []string{"build", "-buildvcs=false", "-tags", "nethttpomithttp2", "-o", scratch + "/"}
+	args := []string{"build", "-buildvcs=false", "-ldflags", "-s -w", "-tags", "nethttpomithttp2", "-o", scratch + "/"}
 	if raced {
 		args = append(args, "-race")
 	}
