@@ -44,26 +44,8 @@ func (d *dated) since(from time.Time) (n int) {
 	return n
 }
 
-// worst is the most that came within any stretch of that length.
-func (d *dated) worst(length time.Duration) (most int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	first := 0
-	for i, at := range d.at {
-		for at-d.at[first] >= length {
-			first++
-		}
-		most = max(most, i-first+1)
-	}
-	return most
-}
-
-// crowded sends requests to a gate over some connections, at a steady rate whatever the answers, until stop is closed
-// or the gate goes away.
-func crowded(t *testing.T, all *sync.WaitGroup, address string, perSecond int, stop <-chan struct{}) {
-	crowdedWith(t, all, address, "GET /x HTTP/1.1\r\nHost: shop\r\n\r\n", perSecond, stop)
-}
-
+// crowdedWith sends a request to a gate again and again over some connections, at a steady rate whatever the answers,
+// until stop is closed or the gate goes away.
 func crowdedWith(t *testing.T, all *sync.WaitGroup, address, request string, perSecond int, stop <-chan struct{}) {
 	const connections, beat = 4, 2 * time.Millisecond
 	for range connections {
@@ -95,17 +77,6 @@ func crowdedWith(t *testing.T, all *sync.WaitGroup, address, request string, per
 			}
 		})
 	}
-}
-
-// crowdedFor is crowded for so long, and returns when everything that was sent has its answer.
-func crowdedFor(t *testing.T, address string, perSecond int, length time.Duration) {
-	t.Helper()
-	var all sync.WaitGroup
-	stop := make(chan struct{})
-	crowded(t, &all, address, perSecond, stop)
-	time.Sleep(length) // the load
-	close(stop)
-	all.Wait()
 }
 
 // counts waits until each gate counts so many instances.

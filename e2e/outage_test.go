@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -80,17 +81,41 @@ func TestRedisOutage_OrdersPassWhereAllowedAndAreCounted(t *testing.T) {
 	soon(t, "orders are rejected again", func() bool { return g.order("1001").is(409, "sold_out") })
 }
 
+// Orders hear at once why they are rejected, and pages do not wait for Redis.
 func TestRedisOutage_HangingRedisIsAnOutageToo(t *testing.T) {
 	t.Parallel()
-	redis, shop := redistest.Start(t), open(t, nil)
-	g := gate(t, shop.setting(), redisAt(redis))
-	redis.Client.Set(t.Context(), key, 100, 0)
-	g.order("1001").must(t, 200, "")
-	redis.Pause()
-	soon(t, "orders are rejected", func() bool { return g.order("1001").is(503, "stock_error") })
-	g.wantMetric(0, "sluice_redis_up")
-	redis.Resume()
-	soon(t, "orders pass again", func() bool { return g.order("1001").is(200, "") })
+	for gateName, start := range map[string]func(*testing.T, *redistest.Server, string) *running{
+		"check": func(t *testing.T, redis *redistest.Server, shop string) *running {
+			redis.Client.Set(t.Context(), key, 100, 0)
+			return gate(t, shop, unlimited, redisAt(redis))
+		},
+		"reserve": func(t *testing.T, redis *redistest.Server, shop string) *running {
+			return reserves(t, redis, 100, shop)
+		},
+	} {
+		t.Run(gateName, func(t *testing.T) {
+			t.Parallel()
+			redis, shop := redistest.Start(t), open(t, nil)
+			g, user := start(t, redis, shop.setting()), 0
+			order := func() answer {
+				user++
+				return g.ask("POST", orderPath, fmt.Sprint("Cookie: uid=", user))
+			}
+			hears := func(status int, reason string) func() bool {
+				return func() bool { return order().is(status, reason) }
+			}
+			soon(t, "orders pass", hears(200, ""))
+			redis.Pause()
+			soon(t, "orders are rejected", hears(503, "stock_error"))
+			g.wantMetric(0, "sluice_redis_up")
+			for range 50 {
+				g.ask("GET", "/page").must(t, 200, "")
+				order().must(t, 503, "stock_error")
+			}
+			redis.Resume()
+			soon(t, "orders pass again", hears(200, ""))
+		})
+	}
 }
 
 func (g *running) readiness() string {
