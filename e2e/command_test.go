@@ -18,22 +18,21 @@ const root = ".."
 
 func TestCheck_DeliveredFilesAreValid(t *testing.T) {
 	t.Parallel()
-	delivered := map[string]string{}
-	layouts, err := filepath.Glob(filepath.Join(root, "examples", "layouts", "*.toml"))
-	if err != nil || len(layouts) < 6 {
-		t.Fatalf("examples/layouts: %q, %v", layouts, err)
-	}
-	for _, path := range layouts {
-		if delivered[path], err = filepath.Abs(path); err != nil {
-			t.Fatal(err)
+	delivered, secret := map[string]string{}, []string{"SLUICE_SECRET_FILE=" + file(t, exampleSecret+"\n")}
+	for pattern, least := range map[string]int{"config.toml": 1, "deploy/config.toml": 1, "examples/*/config.toml": 5,
+		"examples/layouts/*.toml": 6} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(found) < least {
+			t.Fatalf("%s: %q, %v", pattern, found, err)
+		}
+		for _, path := range found {
+			if delivered[path], err = filepath.Abs(path); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	for _, name := range []string{"config.toml", "deploy/config.toml"} {
-		path, err := filepath.Abs(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		delivered[name] = path
+	if read, err := filepath.Glob(filepath.Join(root, "examples", "*", "README.md")); err != nil || len(read) < 7 {
+		t.Errorf("examples with a page to read: %q, %v", read, err)
 	}
 	for _, name := range []string{"README.md", "README.zh-CN.md"} {
 		page, err := os.ReadFile(filepath.Join(root, name))
@@ -49,7 +48,10 @@ func TestCheck_DeliveredFilesAreValid(t *testing.T) {
 		}
 	}
 	for name, path := range delivered {
-		t.Run(name, func(t *testing.T) { wants(t, ok(t, "check", "-v", path), "the file is valid", "order") })
+		t.Run(name, func(t *testing.T) {
+			args := []string{"check", "-v", path}
+			wants(t, succeeded(t, runWith(t, "", secret, args...), args), "the file is valid", "order")
+		})
 	}
 }
 

@@ -17,28 +17,6 @@ import (
 
 const exampleSecret = "an-example-of-a-secret-of-32-bytes"
 
-// The configurations of the examples are valid as they stand.
-func TestExamples_ConfigurationsAreValid(t *testing.T) {
-	t.Parallel()
-	all, err := filepath.Glob("../examples/*/config.toml")
-	if err != nil || len(all) < 5 {
-		t.Fatalf("examples %q, %v", all, err)
-	}
-	secret := file(t, exampleSecret+"\n")
-	for _, path := range all {
-		check := exec.Command(binary, "check", path)
-		check.Env = append(surroundings(), "SLUICE_SECRET_FILE="+secret)
-		if out, err := check.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", path, err, out)
-		}
-	}
-	for _, example := range []string{"go", "java-spring", "nginx-front", "node-express", "php-laravel"} {
-		if _, err := os.Stat(filepath.Join("../examples", example, "README.md")); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 func TestExamples_ShopInGoSellsBehindTheGate(t *testing.T) {
 	t.Parallel()
 	shop := filepath.Join(t.TempDir(), "shop")

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/BurntSushi/toml"
 )
 
 // manual is the folder of the manual's pages.
@@ -59,21 +57,5 @@ func TestDocs_PagesLinkToWhatIsThere(t *testing.T) {
 				t.Errorf("%s links to %s%s: there is no such heading", name, to, m[2])
 			}
 		}
-	}
-}
-
-func TestDocs_ConfigurationsOnPagesAreTOML(t *testing.T) {
-	n := 0
-	for name, text := range pages(t) {
-		for _, m := range tomlBlock.FindAllStringSubmatch(text, -1) {
-			n++
-			var any map[string]any
-			if _, err := toml.Decode(m[1], &any); err != nil {
-				t.Errorf("%s: %v in\n%s", name, err, m[1])
-			}
-		}
-	}
-	if n < 3 {
-		t.Errorf("only %d configurations are on the pages", n)
 	}
 }

@@ -15,7 +15,7 @@ type schema struct {
 	Items      *schema           `json:"items"`
 }
 
-// Pages show no key that the configuration does not have. The texts of a language are no configuration, and
+// Pages show TOML, and no key that the configuration does not have. The texts of a language are no configuration, and
 // adding-a-limit.md adds a key.
 func TestKeys_ConfigurationsOnPagesHaveKnownKeys(t *testing.T) {
 	var whole schema
@@ -26,7 +26,10 @@ func TestKeys_ConfigurationsOnPagesHaveKnownKeys(t *testing.T) {
 	for name, text := range pages(t) {
 		for _, m := range tomlBlock.FindAllStringSubmatch(text, -1) {
 			var values map[string]any
-			if _, err := toml.Decode(m[1], &values); err != nil || name == tutorial || strings.HasPrefix(m[1], "# ja.toml") {
+			if _, err := toml.Decode(m[1], &values); err != nil {
+				t.Errorf("%s: %v in\n%s", name, err, m[1])
+			}
+			if name == tutorial || strings.HasPrefix(m[1], "# ja.toml") {
 				continue
 			}
 			n++
