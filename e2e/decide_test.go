@@ -240,7 +240,7 @@ func rushFront(t *testing.T, front string, shoppers int) (sum map[string]int) {
 	return sum
 }
 
-const askedCrowd, askedUnits = 5000, 10
+const askedCrowd, askedUnits = 2000, 10
 
 // A crowd through the real proxies: the units are sold, and no more; the books are equal, whether the proxy tells what
 // became of each order or the resolver has to ask.

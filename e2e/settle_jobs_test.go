@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,7 +39,7 @@ func followsToTheWebhook(t *testing.T, postgres *dbtest.Server) {
 		}
 	}))
 	defer receiver.Close()
-	jobs := func() string { mu.Lock(); defer mu.Unlock(); return strings.Join(got, "\n") }
+	jobs := func() []string { mu.Lock(); defer mu.Unlock(); return slices.Sorted(slices.Values(got)) }
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600); err != nil {
 		t.Fatal(err)
@@ -58,7 +59,9 @@ func followsToTheWebhook(t *testing.T, postgres *dbtest.Server) {
 			t.Errorf("%d %s", status, reason)
 		}
 		want = append(want, "order.sold 1001 "+b.user)
-		soon(t, "the webhook has the job", func() bool { return strings.Count(jobs(), "\n") == i && jobs() != "" })
+		if len(want)%5 == 0 { // some are settled together, and not all
+			soon(t, "the webhook has the jobs", func() bool { return len(jobs()) >= len(want) })
+		}
 	}
 	soon(t, "the worker tells how many jobs it has sent, and that the database answers", func() bool {
 		_, text := work.peek("/readyz")
@@ -66,7 +69,7 @@ func followsToTheWebhook(t *testing.T, postgres *dbtest.Server) {
 			fmt.Sprintf("\nsluice_settler_job_requests_total{code=\"2xx\"} %d\n", orders)) &&
 			strings.Contains(work.scrape(), "\nsluice_settler_jobs{state=\"available\"} 0\n")
 	})
-	if jobs() != strings.Join(want, "\n") {
+	if slices.Sort(want); !slices.Equal(jobs(), want) {
 		t.Errorf("the webhook has got %q", jobs())
 	}
 	wants(t, settleOK(t, "verify", "1001", "--config", s.file), fmt.Sprintf("equal; %d records", orders))
