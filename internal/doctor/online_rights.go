@@ -67,7 +67,7 @@ func needed(hash, zset, stream, text, channel string) [][]any {
 		{"hscan", hash, 0}, {"hdel", hash, "b"}, {"hexists", hash, "a"},
 		{"pexpire", hash, 60_000}, {"pttl", hash}, {"exists", hash}, {"type", hash}, {"time"},
 		{"zadd", zset, 1, "a"}, {"zcard", zset}, {"zscore", zset, "a"},
-		{"zrange", zset, 0, 1}, {"zrangebyscore", zset, 0, 1}, {"zscan", zset, 0},
+		{"zrange", zset, 0, 1}, {"zrangebyscore", zset, 0, 1},
 		{"zrem", zset, "b"},
 		{"xadd", stream, "*", "a", "1"}, {"xlen", stream}, {"xrevrange", stream, "+", "-"}, {"xinfo", "groups", stream},
 		{"xtrim", stream, "maxlen", 100},

@@ -113,6 +113,7 @@ func (w *world) judge(ctx context.Context) (faults []string) {
 		wrong("the records cannot be read: %v", err)
 		return faults
 	}
+	faults = append(faults, w.addUp(ctx, store, stock, records)...)
 	if w.settles { // no lock is held while Redis is asked: only what waits for time lets time pass
 		c, _, err := settle.Verify(ctx, w.stream, w.database, sku)
 		c.Differences = slices.DeleteFunc(c.Differences, func(d settle.Difference) bool {
@@ -168,5 +169,39 @@ func (w *world) judge(ctx context.Context) (faults []string) {
 		}
 	}
 	slices.Sort(faults)
+	return faults
+}
+
+// addUp compares the numbers of the ledger with its records: they are the scripts' own sums.
+func (w *world) addUp(ctx context.Context, store *ledger.Store, stock ledger.Stock,
+	records map[string]ledger.Record) (faults []string) {
+	var held, sold int64
+	units := make(map[string]int64)
+	for _, r := range records {
+		switch r.Status {
+		case ledger.StatusHeld:
+			held += r.Quantity
+		case ledger.StatusSold:
+			sold += r.Quantity
+		default:
+			r.Quantity = 0
+		}
+		units[r.User] += r.Quantity
+	}
+	if held != stock.Held || sold != stock.Sold {
+		faults = append(faults, fmt.Sprintf("the ledger has %d units held and %d sold, its records %d and %d", stock.Held,
+			stock.Sold, held, sold))
+	}
+	users := slices.Sorted(maps.Keys(units))
+	if len(users) == 0 {
+		return faults
+	}
+	own := store.UnitsOf(ctx, []string{sku}, users)[0]
+	for i, user := range users {
+		if own.Err != nil || len(own.Units) != len(users) || own.Units[i] != units[user] {
+			return append(faults, fmt.Sprintf("the ledger has %v units of %q, its records %v: %v", own.Units, users, units,
+				own.Err))
+		}
+	}
 	return faults
 }

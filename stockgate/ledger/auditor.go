@@ -2,45 +2,29 @@ package ledger
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// pagesPerSweep is how much an auditor counts at a sweep. A page costs Redis up to 200 µs, and the numbers of a ledger
-// about 7: in all less than 10 ms a second for each instance.
-const pagesPerSweep = 45
-
-// countTime is for how long it counts at a sweep: a Redis that answers slowly must not hold up the next sweep, which
-// keeps this instance's mark fresh.
-const countTime = 500 * time.Millisecond
-
-// auditor compares ledgers with their records, which no script does: another client may have written to the keys. At
-// each sweep it judges the numbers of the SKUs that were swept, and counts a part of all ledgers, one after another. One
-// instance would do; each does it, so that it does not matter which instance lives. What it finds is told by a metric
-// and, when it changes, by the log. It repairs nothing.
+// auditor judges the numbers of ledgers as they lie there: another client may have written to the keys. It does so for
+// the SKUs that were swept. One instance would do; each does it, so that it does not matter which instance lives. What
+// it finds is told by a metric and, when it changes, by the log. It repairs nothing.
 type auditor struct {
 	*core
-	skus   func() []string             // that have a ledger, as far as is known
 	broken [numInvariants]atomic.Int64 // SKUs
-	audits *prometheus.CounterVec      // by result: whole ones, and pages that could not be read
+	audits *prometheus.CounterVec      // by result: of ledgers that were judged, and that could not be read
 
 	mu      sync.Mutex
 	numbers map[string]numbers // by SKU, as last read
 
-	// Of the goroutine that sweeps:
-	known map[string]violations // what was broken last
-	queue []string              // SKUs that are still to be counted in this round; the first one is under way
-	tally *auditRun             // of it
+	known map[string]violations // what was broken last; of the goroutine that sweeps
 }
 
-// newAuditor returns an auditor of the ledgers of skus.
-func newAuditor(r *core, skus func() []string) *auditor {
-	a := &auditor{core: r, skus: skus, known: make(map[string]violations), numbers: make(map[string]numbers),
+func newAuditor(r *core) *auditor {
+	a := &auditor{core: r, known: make(map[string]violations), numbers: make(map[string]numbers),
 		audits: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_ledger_audits_total",
 			Help: "Audits of one ledger: whole ones, and those for which the store did not answer."}, []string{"result"})}
 	a.audits.WithLabelValues("whole")
@@ -48,114 +32,71 @@ func newAuditor(r *core, skus func() []string) *auditor {
 	return a
 }
 
-// check goes on counting, and judges the numbers of the SKUs that were swept. It ends early when the store does not
-// answer again and again.
+// maxFailedAudits is after how many calls in a row that were not answered at all no other is made.
+const maxFailedAudits = 3
+
+// check judges the SKUs that were swept, and some of those that were broken before, although they may be gone.
 func (a *auditor) check(ctx context.Context, swept []string) {
-	faults, start := 3, time.Now()
-	for pages, begun := pagesPerSweep, false; pages > 0 && faults > 0 && time.Since(start) < countTime; pages-- {
-		if len(a.queue) == 0 {
-			if begun {
-				break // each was counted at this sweep
-			}
-			begun = true
-			if a.beginRound(); len(a.queue) == 0 {
-				break
-			}
-		}
-		if !a.step(ctx) {
-			faults--
-		}
-	}
-	for some := range slices.Chunk(swept, MaxTogether) {
-		if faults > 0 && !a.judgeNumbers(ctx, some) {
-			faults--
-		}
-	}
-}
-
-// beginRound has all ledgers counted, and those of which something is broken, although they may be gone. It drops the
-// numbers of SKUs that have no ledger any more.
-func (a *auditor) beginRound() {
-	a.queue = a.skus()
-	have := make(map[string]bool, len(a.queue))
-	for _, sku := range a.queue {
-		have[sku] = true
-	}
+	skus := slices.Clone(swept)
 	for sku := range a.known {
-		if !have[sku] {
-			a.queue = append(a.queue, sku)
+		if len(skus) >= len(swept)+sweepsPerSecond {
+			break
+		}
+		skus = append(skus, sku)
+	}
+	slices.Sort(skus)
+	failed := 0
+	for some := range slices.Chunk(slices.Compact(skus), MaxTogether) {
+		if failed++; a.audit(ctx, some) {
+			failed = 0
+		}
+		if failed == maxFailedAudits {
+			return
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	maps.DeleteFunc(a.numbers, func(sku string, _ numbers) bool { return !have[sku] })
 }
 
-// judgeNumbers judges some SKUs by their numbers alone. It reports whether the store answered for any of them.
-func (a *auditor) judgeNumbers(ctx context.Context, skus []string) (answered bool) {
+// audit judges some SKUs. It reports whether the store answered for any of them.
+func (a *auditor) audit(ctx context.Context, skus []string) (answered bool) {
 	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
 	defer cancel()
 	a.countCall(callAudit, len(skus))
 	for i, found := range a.store.InspectAll(ctx, skus) {
-		t := &auditRun{}
-		if _, ok := a.add(skus[i], t, &found.Page, found.Err); ok {
-			a.judge(skus[i], t)
-			answered = true
+		if found.Err != nil {
+			a.audits.WithLabelValues("failed").Inc()
+			continue
 		}
+		answered = true
+		a.audits.WithLabelValues("whole").Inc()
+		a.note(skus[i], &found)
+		a.judge(skus[i], &found)
 	}
 	return answered
 }
 
-// step reads the next page of a ledger. When that has changed since its first page, it has another chance in the next
-// round. It reports whether the store answered.
-func (a *auditor) step(ctx context.Context) bool {
-	if a.tally == nil {
-		a.tally = &auditRun{}
-	}
-	more, ok := a.page(ctx, a.queue[0], a.tally)
-	if ok && more {
-		return true
-	}
-	if ok && a.tally.done {
-		a.judge(a.queue[0], a.tally)
-	}
-	a.queue, a.tally = a.queue[1:], nil
-	return ok
-}
-
-func (a *auditor) page(ctx context.Context, sku string, t *auditRun) (more, ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
-	defer cancel()
-	a.countCall(callAudit, 1)
-	p, err := a.store.Inspect(ctx, sku, t.part, t.cursor(), pageSize)
-	return a.add(sku, t, &p, err)
-}
-
-// add adds a page to t. It reports whether there is another, and whether the store answered.
-func (a *auditor) add(sku string, t *auditRun, p *Page, err error) (more, ok bool) {
-	if err != nil {
-		a.audits.WithLabelValues("failed").Inc()
-		return false, false
-	}
-	n, readable := numbersOf(&p.Numbers)
+// note keeps the numbers for the metrics, as long as they can be read.
+func (a *auditor) note(sku string, found *Inspection) {
+	n, readable := numbersOf(found)
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	switch {
 	case readable:
 		a.numbers[sku] = n
-	case p.None():
+	case found.none():
 		delete(a.numbers, sku)
 	}
-	a.mu.Unlock()
-	return t.add(p), true
+}
+
+// forget drops the numbers of a SKU that has no ledger any more.
+func (a *auditor) forget(sku string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.numbers, sku)
 }
 
 // judge says what has changed since the last time.
-func (a *auditor) judge(sku string, t *auditRun) {
-	if t.done {
-		a.audits.WithLabelValues("whole").Inc()
-	}
-	covered, before := t.covered(), a.known[sku]
-	now := before&^covered | t.found&covered
+func (a *auditor) judge(sku string, found *Inspection) {
+	now, before := found.broken(), a.known[sku]
 	if now == before {
 		return
 	}
@@ -167,13 +108,15 @@ func (a *auditor) judge(sku string, t *auditRun) {
 			a.broken[i].Add(-1)
 		}
 	}
+	attrs := []any{"sku", sku, "broken", now.names(), "total", found.Total, "held", found.Held, "sold", found.Sold,
+		"state", found.State, "epoch", found.Epoch, "ver", found.Ver}
 	if now != 0 {
 		a.known[sku] = now
-		a.o.Log.Error("ledger breaks an invariant", t.attrs(sku)...)
+		a.o.Log.Error("ledger breaks an invariant", attrs...)
 		return
 	}
 	delete(a.known, sku)
-	a.o.Log.Info("ledger is whole again", t.attrs(sku)...)
+	a.o.Log.Info("ledger is whole again", attrs...)
 }
 
 // Collect writes a gauge for each invariant, and the numbers of the ledgers.

@@ -137,7 +137,6 @@ type Calls interface {
 	Backlog(ctx context.Context, skus []string) []error
 	Listen(ctx context.Context, hear func(sku string, h StockVersion), missed func())
 
-	Inspect(ctx context.Context, sku string, p Part, cursor string, most int) (Page, error)
 	InspectAll(ctx context.Context, skus []string) []Inspection
 
 	Pending() []string

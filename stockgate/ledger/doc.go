@@ -62,7 +62,7 @@
 //	finisher          confirms, releases and refunds (finish.go)
 //	resolver          finds out what became of unresolved orders (resolve.go)
 //	reconciler        tells frozen ledgers the orders that they have lost (reconciler.go)
-//	auditor           compares ledgers with their records (auditor.go)
+//	auditor           judges the numbers of ledgers that were swept (auditor.go)
 //	maintenance       sweeps overdue reservations, removes queues of SKUs without a ledger, watches backlogs and mirrors,
 //	                  and runs reconciler, resolver and auditor (maintain.go)
 //	mirrorWriter      shows what is free in the upstream's own keys (mirror.go)

@@ -353,10 +353,6 @@ func (s *fakeStore) Listen(ctx context.Context, _ func(string, StockVersion), _ 
 
 func (s *fakeStore) Backlog(context.Context, []string) []error { return nil }
 
-func (s *fakeStore) Inspect(context.Context, string, Part, string, int) (Page, error) {
-	return Page{}, nil
-}
-
 func (s *fakeStore) InspectAll(_ context.Context, skus []string) []Inspection {
 	return make([]Inspection, len(skus))
 }

@@ -72,26 +72,6 @@ func valueOf(m prometheus.Metric) int64 {
 // logTo logs to w.
 func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// fillUp reserves n units of 1001 for serials "0" to "n-1", and confirms every third.
-func fillUp(t testing.TB, r *Store, n int) {
-	t.Helper()
-	testkit.Must[Stock](t)(r.SetTotal(context.Background(), "1001", int64(2*n), 0))
-	for from := 0; from < n; from += 100 {
-		var items, confirmed []Item
-		for i := from; i < min(from+100, n); i++ {
-			items = append(items, Item{Serial: fmt.Sprint(i), User: fmt.Sprint("user ", i), Quantity: 1})
-			if i%3 == 0 {
-				confirmed = append(confirmed, items[len(items)-1])
-			}
-		}
-		_, err := r.Reserve(context.Background(), "1001", 0, 1, 1_000_000, items, make([]Code, len(items)))
-		testkit.Check(t, err)
-		_, err = r.Finish(context.Background(), "1001", 1, 2_000_000, Confirm, confirmed,
-			make([]Done, len(confirmed)))
-		testkit.Check(t, err)
-	}
-}
-
 // nightly is whether make nightly runs the tests.
 func nightly() bool { return os.Getenv("SLUICE_NIGHTLY") != "" }
 

@@ -2,120 +2,108 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 )
 
-// Inspect reads a page in one script, so that it and the numbers belong together. most is how many entries a page has,
-// about; 0 = the numbers alone.
-func (r *Store) Inspect(ctx context.Context, sku string, part Part, cursor string, most int) (
-	p Page, err error,
-) {
-	defer describe(&err, "inspect", sku)
-	if err := CheckSKU(sku); err != nil {
-		return p, err
-	}
-	reply, err := r.call(ctx,
-		&scriptCall{script: "audit", sku: sku, args: []any{string(part), cursor, most}, aside: true, blind: true})
-	if err != nil {
-		return p, err
-	}
-	return pageOf(reply)
+// Inspection is a ledger's numbers as they lie in the store, unjudged.
+type Inspection struct {
+	Total, Held, Sold, State, Epoch, Limit, Ver string // "" = missing
+
+	Wrong   bool  // a key is of another type; then there is nothing else
+	Entries int64 // how many records, users and times there are
+	Err     error
 }
 
-// InspectAll reads the numbers alone of several ledgers, at most 64, in one round trip to each server. What it finds
-// comes back by position.
+// InspectAll reads the numbers of several ledgers, at most 64, in one round trip to each server. What it finds comes
+// back by position.
 func (r *Store) InspectAll(ctx context.Context, skus []string) []Inspection {
 	all := r.callMany(ctx, skus, func(sku string) scriptCall {
-		return scriptCall{
-			script: "audit",
-			sku:    sku,
-			args:   []any{string(allParts), firstPage, 0},
-			aside:  true,
-			blind:  true,
-			err:    CheckSKU(sku),
-		}
+		return scriptCall{script: "audit", sku: sku, aside: true, blind: true, err: CheckSKU(sku)}
 	})
 	found := make([]Inspection, len(all))
 	for i := range all {
-		q := &all[i]
-		if found[i].Err = q.err; q.err == nil {
-			found[i].Page, found[i].Err = pageOf(q.answer)
+		p, q := &found[i], &all[i]
+		if p.Err = q.err; q.err == nil {
+			*p = inspectionOf(q.answer)
 		}
-		describe(&found[i].Err, "inspect", q.sku)
+		describe(&p.Err, "inspect", q.sku)
 	}
 	return found
 }
 
-// pageOf reads what audit.lua says.
-func pageOf(reply []any) (p Page, err error) {
+// inspectionOf reads what audit.lua says.
+func inspectionOf(reply []any) (p Inspection) {
 	if len(reply) == 1 {
-		return Page{Wrong: true}, nil
+		return Inspection{Wrong: true}
 	}
-	if len(reply) != 15 {
-		return Page{}, fmt.Errorf("%d values came back for a page", len(reply))
+	if len(reply) != 9 {
+		return Inspection{Err: fmt.Errorf("%d values came back for an audit", len(reply))}
 	}
-	p.Numbers, p.Next = rawOf(reply[1:8]), fmt.Sprint(reply[11])
-	for _, v := range reply[8:11] {
-		n, ok := v.(int64)
-		if !ok {
-			return Page{}, fmt.Errorf("the count %v cannot be read", v)
-		}
-		p.Entries += n
+	for i, to := range []*string{&p.Total, &p.Held, &p.Sold, &p.State, &p.Epoch, &p.Limit, &p.Ver} {
+		*to = fmt.Sprint(reply[1+i])
 	}
-	for i, to := range []*[]string{&p.Records, &p.Users, &p.Due} {
-		list, ok := reply[12+i].([]any)
-		if !ok {
-			return Page{}, errors.New("a page is not a list")
-		}
-		for _, v := range list {
-			*to = append(*to, fmt.Sprint(v))
-		}
+	entries, ok := reply[8].(int64)
+	if !ok {
+		return Inspection{Err: fmt.Errorf("the count %v cannot be read", reply[8])}
 	}
-	return p, nil
+	p.Entries = entries
+	return p
 }
 
-func rawOf(v []any) (n Numbers) {
-	for i, to := range []*string{&n.Total, &n.Held, &n.Sold, &n.State, &n.Epoch, &n.Limit, &n.Ver} {
-		*to = fmt.Sprint(v[i])
-	}
-	return n
+// unnumbered reports whether there are no numbers.
+func (p *Inspection) unnumbered() bool {
+	return p.Total+p.Held+p.Sold+p.State+p.Epoch+p.Limit+p.Ver == ""
 }
 
-// Page is some of what a ledger counts, and its numbers at the same moment: all as it lies in the store, unjudged.
-type Page struct {
-	Numbers
-	Wrong   bool     // a key is of another type; then there is nothing else
-	Entries int64    // how many there are in all: records, users, times
-	Next    string   // cursor; firstPage when the part is at its end, "" when all is more than a page
-	Records []string // serial, record, ...
-	Users   []string // user, units, ...
-	Due     []string // serials that a sweep looks at
-}
+// none reports whether there is nothing at all.
+func (p *Inspection) none() bool { return p.unnumbered() && !p.Wrong && p.Entries == 0 }
 
-// Numbers are a ledger's numbers as text; "" = missing.
-type Numbers struct{ Total, Held, Sold, State, Epoch, Limit, Ver string }
-
-// None reports whether there is nothing at all.
-func (p *Page) None() bool { return p.Numbers == Numbers{} && !p.Wrong && p.Entries == 0 }
-
-// Part is what a page is of.
-type Part string
+// invariant is what is true of every ledger at every moment.
+type invariant int
 
 const (
-	allParts    Part = "" // if that is not more than a page; all of it is of one moment then
-	partRecords Part = "r"
-	partUsers   Part = "u"
-	partDue     Part = "x"
+	typedKeys   invariant = iota // the keys are what they should be, and none of them is alone
+	readable                     // the numbers are numbers, and not negative
+	knownState                   // the state is one of the four
+	withinTotal                  // held + sold <= total; to adopt more than that breaks it too
+	numInvariants
 )
 
-const (
-	firstPage = "0"
-	pageSize  = 256 // entries
-)
+func (i invariant) String() string { return [...]string{"keys", "numbers", "state", "over_total"}[i] }
 
-// Inspection is what came of a page.
-type Inspection struct {
-	Page
-	Err error
+// violations are the invariants that are broken.
+type violations uint8
+
+func (f *violations) add(i invariant, broken bool) {
+	if broken {
+		*f |= 1 << i
+	}
+}
+
+func (f violations) has(i invariant) bool { return f&(1<<i) != 0 }
+
+func (f violations) names() (all []string) {
+	for i := range numInvariants {
+		if f.has(i) {
+			all = append(all, i.String())
+		}
+	}
+	return all
+}
+
+// broken judges what was found. Nothing at all breaks nothing.
+func (p *Inspection) broken() (f violations) {
+	if p.Wrong || p.unnumbered() {
+		f.add(typedKeys, !p.none())
+		return f
+	}
+	var n [6]int64
+	for i, text := range []string{p.Total, p.Held, p.Sold, p.Epoch, p.Limit, p.Ver} {
+		v, err := Digits(text)
+		n[i] = v
+		f.add(readable, err != nil)
+	}
+	f.add(knownState, checkState(State(p.State)) != nil)
+	f.add(withinTotal, !f.has(readable) && n[1]+n[2] > n[0])
+	return f
 }

@@ -31,7 +31,7 @@ type maintenance struct {
 }
 
 // maintain looks after all ledgers until ctx ends: it sweeps overdue reservations, tells recovering ledgers what this
-// instance knows, resolves unknown outcomes, and compares ledgers with their records.
+// instance knows, resolves unknown outcomes, and judges the numbers of ledgers.
 func (r *maintenance) maintain(ctx context.Context) {
 	periodic.After(ctx, maintainInterval, func(ctx context.Context) {
 		swept := r.sweepDue(ctx)
@@ -104,6 +104,7 @@ func (r *maintenance) removeUseless(q *skuQueue) {
 		r.backlogged.Dec()
 	}
 	r.skus.Remove(q.sku, q)
+	r.audits.forget(q.sku)
 }
 
 // sweep leases overdue reservations of some SKUs: only one instance asks for each. What fails is swept again when the

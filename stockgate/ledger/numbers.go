@@ -12,7 +12,7 @@ import (
 type numbers struct{ total, held, sold float64 }
 
 // numbersOf are r in numbers; ok is false where one of them is none.
-func numbersOf(r *Numbers) (n numbers, ok bool) {
+func numbersOf(r *Inspection) (n numbers, ok bool) {
 	for text, to := range map[*string]*float64{&r.Total: &n.total, &r.Held: &n.held, &r.Sold: &n.sold} {
 		v, err := strconv.ParseInt(*text, 10, 64)
 		if err != nil {

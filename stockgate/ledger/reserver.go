@@ -100,7 +100,7 @@ func (r *Reserver) connect() {
 
 // startBackground starts what works without orders, until ctx ends.
 func (r *Reserver) startBackground(ctx context.Context) {
-	r.upkeep.audits = newAuditor(&r.core, r.ledgers)
+	r.upkeep.audits = newAuditor(&r.core)
 	r.upkeep.reconciler = newReconciler(&r.core, r.Unknown, r.Learn)
 	r.background.Go(func() { r.upkeep.maintain(ctx) })
 	r.background.Go(func() { r.store.Listen(ctx, r.Learn, r.onGap) })
