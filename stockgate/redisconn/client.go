@@ -164,20 +164,11 @@ func (l *Client) open(name, master string) topology {
 	case Cluster:
 		t = newCluster(l.options)
 	default:
-		t = single{newServer(l.options, l.options.Addresses[0], nil)}
+		t = newServer(l.options, l.options.Addresses[0], nil)
 	}
 	l.topology.Store(&t)
 	return t
 }
-
-// single is a Redis that is one server.
-type single struct{ *server }
-
-func (s single) call(ctx context.Context, _ Route, c call) error { return s.server.call(ctx, c) }
-
-func (s single) servers(context.Context) ([]*server, error) { return []*server{s.server}, nil }
-
-func (single) name() string { return Single }
 
 // Route leads to the server that has a key, or to a certain server. It is a value, cheap to make, and lasts as long as
 // its Client.

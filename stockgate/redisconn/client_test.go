@@ -42,7 +42,7 @@ func openMany(t *testing.T, s *redistest.Server, pause time.Duration, connection
 }
 
 // only is the one server of a link to a single Redis.
-func only(l *Client) *server { return (*l.topology.Load()).(single).server }
+func only(l *Client) *server { return (*l.topology.Load()).(*server) }
 
 func ping(t *testing.T, l *Client) error {
 	return l.Do(t.Context(), func(ctx context.Context, c Commands) error { return c.Ping(ctx).Err() }, always)

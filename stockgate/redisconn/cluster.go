@@ -61,7 +61,7 @@ func (c *cluster) call(ctx context.Context, w Route, q call) error {
 	}
 	on := ctx
 	for hop := 1; ; hop++ {
-		err = s.call(on, q)
+		err = s.call(on, w, q)
 		if err == nil || hop == maxHops || w.server != nil {
 			break
 		}

@@ -31,7 +31,7 @@ func TestFailovers_SessionsOfManyFailOversLeaveNothingBehind(t *testing.T) {
 					return
 				default:
 				}
-				if n.call(t.Context(), call{func(ctx context.Context, c Commands,
+				if n.call(t.Context(), Route{}, call{func(ctx context.Context, c Commands,
 					_ string) error {
 					return c.Ping(ctx).Err()
 				}, always}) == nil {

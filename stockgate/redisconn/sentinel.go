@@ -65,10 +65,6 @@ func watchMaster(o Options, master string) *watched {
 	return w
 }
 
-func (w *watched) call(ctx context.Context, _ Route, c call) error { return w.server.call(ctx, c) }
-
-func (w *watched) servers(context.Context) ([]*server, error) { return []*server{w.server}, nil }
-
 func (*watched) name() string { return Sentinel }
 
 func (w *watched) close() {

@@ -106,7 +106,7 @@ func TestSentinel_WithoutAFailOver(t *testing.T) {
 		o := (*behind(t, w, nil).topology.Load()).(*watched).options
 		n := newServer(o, "", func(context.Context) (string, error) { return w.Servers[1].Addr, nil })
 		defer n.close()
-		err := n.call(t.Context(), call{func(ctx context.Context, c Commands, _ string) error {
+		err := n.call(t.Context(), Route{}, call{func(ctx context.Context, c Commands, _ string) error {
 			return c.Get(ctx, "n").Err()
 		}, always})
 		if err == nil || err == redis.Nil {

@@ -16,7 +16,8 @@ import (
 // silenceLimit is how long a server may answer no call before its breaker opens, however few calls there are.
 const silenceLimit = time.Second
 
-// server is one Redis server, or the master that sentinels name: its connections and its circuit breaker.
+// server is one Redis server, or the master that sentinels name: its connections and its circuit breaker. It is the
+// topology of a Redis that is one server.
 type server struct {
 	options    Options
 	address    string // "" = locate tells
@@ -105,8 +106,12 @@ func (s *server) healthy() bool {
 	return s.silent.Load() == 0 && s.breaker.State() != gobreaker.StateOpen
 }
 
-// call makes a call to this server when its breaker lets it.
-func (s *server) call(ctx context.Context, c call) error {
+func (s *server) servers(context.Context) ([]*server, error) { return []*server{s}, nil }
+
+func (*server) name() string { return Single }
+
+// call makes a call to this server when its breaker lets it, wherever the route leads.
+func (s *server) call(ctx context.Context, _ Route, c call) error {
 	report, err := s.breaker.Allow()
 	if err != nil {
 		return err
