@@ -31,9 +31,8 @@ build: ## the static binaries ./sluice and ./sluice-settle
 # packages, and four tests of each, run at the same time. Debug information would cost a third of the time of linking.
 FAST = ./stockgate/ledger ./internal/sim ./proxy ./gateway ./stockgate/sale ./stockgate $$($(GO) list ./... | grep -v /e2e)
 TEST = $(GO) test -count=1 -vet=off -ldflags=-w -parallel 4
-# What starts goroutines or guards memory, in its code or in its tests. The rest of these folders computes.
-SHARING = $$(grep -rlE --include='*.go' '"sync|^[[:space:]]*go |\.Go\(|redistest|httptest|net\.(Pipe|Listen)' accesslog \
-	cache gateway internal/batch internal/listener limiter proxy queue room stockgate upstream | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+SHARING = ./accesslog ./cache ./gateway/... ./internal/batch ./internal/listener ./limiter ./proxy/... ./queue/... \
+	./room/... ./stockgate/... ./upstream/...
 
 test: ## the fast tests, on a real redis-server, which it installs when missing (flags: GOTESTFLAGS)
 	@echo "test: 2 to 4 minutes on 2 cores; the first time 3 to 5 more, in which Go downloads and compiles the dependencies"
