@@ -364,6 +364,14 @@ type = "script"
 script_file = "testdata/empty"`,
 		`:3: stock.layout.script_file: testdata/empty is empty; write the script into it`},
 	{`[stock.layout]
+type = "script"
+script_file = "testdata/marked"`,
+		`:3: stock.layout.script_file: testdata/marked begins with a byte order mark; save it as UTF-8 without one`},
+	{`admin.token_file = "testdata/marked"`,
+		`:1: admin.token_file: testdata/marked begins with a byte order mark; save it as UTF-8 without one`},
+	{`admin.token_file = "testdata/utf16"`,
+		`:1: admin.token_file: testdata/utf16 begins with a byte order mark; save it as UTF-8 without one`},
+	{`[stock.layout]
 script_file = "testdata/two_lines"`,
 		`:2: stock.layout.script_file: is read with type "script", but type is "counter"; write that, or drop this`},
 	{`[stock]

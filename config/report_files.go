@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 )
@@ -22,10 +23,19 @@ func (r *report) Text(key, folder, path string, most int, what string) string {
 		r.Fail(key, "%s is larger than %s; write %s alone into it", path, binarySize(most), what)
 	case len(strings.TrimSpace(string(text))) == 0:
 		r.Fail(key, "%s is empty; write %s into it", path, what)
+	case beginsWithMark(text):
+		r.Fail(key, "%s begins with a byte order mark; save it as UTF-8 without one", path)
 	default:
 		return string(text)
 	}
 	return ""
+}
+
+// beginsWithMark reports a byte order mark of UTF-8 or UTF-16 (Unicode, section 23.8). It is not cut off a secret: a
+// shop that reads the same file may count it.
+func beginsWithMark(text []byte) bool {
+	return bytes.HasPrefix(text, []byte(byteOrderMark)) || bytes.HasPrefix(text, []byte("\xff\xfe")) ||
+		bytes.HasPrefix(text, []byte("\xfe\xff"))
 }
 
 // binarySize is a number of whole KiB or MiB.
