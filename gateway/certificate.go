@@ -21,12 +21,12 @@ type certificate struct {
 
 	mu     sync.Mutex
 	pair   *tls.Certificate
-	stamps [2]time.Time // of the files that pair was read from
+	texts  [2]string // of the files that pair was read from
 	looked time.Time
 	fault  string // why they could not be read at the last look; "" = they could
 }
 
-// checkEvery is how often, at the most, the files' times are looked at.
+// checkEvery is how often, at the most, the files are read. Their times tell nothing: cp -p and rsync -t keep them.
 const checkEvery = time.Second
 
 // tlsConfig is TLS 1.2 or later, for HTTP/1.1 alone; nil where none is configured.
@@ -47,30 +47,32 @@ func (k *certificate) current(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	defer k.mu.Unlock()
 	if now := time.Now(); now.Sub(k.looked) >= checkEvery {
 		k.looked = now
-		if stamps, err := k.times(); err != nil || stamps != k.stamps {
-			switch err := k.read(); {
-			case err == nil:
-				k.fault = ""
+		old := k.pair
+		switch err := k.read(); {
+		case err == nil:
+			k.fault = ""
+			if k.pair != old {
 				k.log.Info("certificate reloaded", "file", k.certFile)
-			case k.fault != err.Error():
-				k.fault = err.Error()
-				k.log.Error("certificate not reloaded; the old one stays", "err", err)
 			}
+		case k.fault != err.Error():
+			k.fault = err.Error()
+			k.log.Error("certificate not reloaded; the old one stays", "err", err)
 		}
 	}
 	return k.pair, nil
 }
 
+// read leaves pair as it is where the files hold what it was read from.
 func (k *certificate) read() error {
-	stamps, err := k.times()
-	if err != nil {
+	texts, err := k.contents()
+	if err != nil || k.pair != nil && texts == k.texts {
 		return err
 	}
-	pair, err := tls.LoadX509KeyPair(k.certFile, k.keyFile)
+	pair, err := tls.X509KeyPair([]byte(texts[0]), []byte(texts[1]))
 	if err != nil {
 		return fmt.Errorf("read %s and %s: %w; %s", k.certFile, k.keyFile, err, certificateRemedy(err))
 	}
-	k.pair, k.stamps = &pair, stamps
+	k.pair, k.texts = &pair, texts
 	return nil
 }
 
@@ -85,19 +87,23 @@ func certificateRemedy(err error) string {
 	case strings.Contains(text, "failed to parse private key"):
 		return "the key may be encrypted, and Sluice asks for no password: openssl pkey -in KEY -out PLAIN, chmod 600 PLAIN"
 	}
-	return "cert_file is a chain of certificates in PEM, key_file a private key in PEM"
+	return "cert_file is a chain of certificates in PEM, key_file a private key in PEM, both without a byte order mark"
 }
 
-func (k *certificate) times() (stamps [2]time.Time, err error) {
+func (k *certificate) contents() (texts [2]string, err error) {
 	for i, file := range []string{k.certFile, k.keyFile} {
 		info, err := os.Stat(file)
 		if err != nil {
-			return stamps, fmt.Errorf("%w; put the file there, or correct its path", err)
+			return texts, fmt.Errorf("%w; put the file there, or correct its path", err)
 		}
 		if !info.Mode().IsRegular() { // every handshake would wait for a pipe
-			return stamps, fmt.Errorf("%s: not a regular file", file)
+			return texts, fmt.Errorf("%s: not a regular file", file)
 		}
-		stamps[i] = info.ModTime()
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return texts, fmt.Errorf("%w; %s", err, certificateRemedy(err))
+		}
+		texts[i] = string(text)
 	}
-	return stamps, nil
+	return texts, nil
 }

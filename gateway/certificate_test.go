@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"log/slog"
@@ -13,35 +14,36 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sluice/internal/testkit"
 )
+
+// keyPair is a certificate and its key, in PEM.
+func keyPair(t *testing.T) (cert, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	testkit.Check(t, err)
+	of := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, of, of, private.Public(), private)
+	testkit.Check(t, err)
+	text, err := x509.MarshalPKCS8PrivateKey(private)
+	testkit.Check(t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text})
+}
 
 func TestCertificate_FaultsNameTheWayOut(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, kind string, der []byte) {
-		text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := func(name string, text []byte) { testkit.Check(t, os.WriteFile(filepath.Join(dir, name), text, 0o600)) }
 	for _, name := range []string{"a", "b"} {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		of := &x509.Certificate{SerialNumber: big.NewInt(1)}
-		cert, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		der, err := x509.MarshalPKCS8PrivateKey(key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(name+".crt", "CERTIFICATE", cert)
-		write(name+".key", "PRIVATE KEY", der)
+		cert, key := keyPair(t)
+		write(name+".crt", cert)
+		write(name+".key", key)
+		write("marked.crt", append([]byte("\ufeff"), cert...))
 	}
-	write("encrypted.key", "ENCRYPTED PRIVATE KEY", []byte("x"))
+	write("encrypted.key", pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("x")}))
 	for _, c := range []struct{ cert, key, want string }{
+		{"marked.crt", "b.key", "without a byte order mark"},
 		{"a.crt", "a.key", ""}, {"a.crt", "b.key", "write the key that belongs to"},
 		{"a.crt", "encrypted.key", "openssl pkey"}, {"none.crt", "a.key", "put the file there"},
 		{"a.key", "a.key", "a chain of certificates in PEM"},
@@ -65,4 +67,32 @@ func TestCertificate_FaultIsLoggedOnce(t *testing.T) {
 	if n := strings.Count(log.String(), "certificate not reloaded"); n != 1 {
 		t.Errorf("one fault is logged %d times:\n%s", n, log.String())
 	}
+}
+
+// A tool that sets the time of a file, such as cp -p or rsync -t, leaves no other sign than the content.
+func TestCertificate_ContentCountsWhateverItsTime(t *testing.T) {
+	dir, at := t.TempDir(), time.Unix(1_700_000_000, 0)
+	k := &certificate{certFile: filepath.Join(dir, "a.crt"), keyFile: filepath.Join(dir, "a.key"),
+		log: slog.New(slog.DiscardHandler)}
+	served := func() *tls.Certificate {
+		k.looked = time.Time{}
+		pair, err := k.current(nil)
+		testkit.Check(t, err)
+		return pair
+	}
+	write := func(file string, text []byte) {
+		testkit.Check(t, os.WriteFile(file, text, 0o600))
+		testkit.Check(t, os.Chtimes(file, at, at))
+	}
+	first, firstKey := keyPair(t)
+	write(k.certFile, first)
+	write(k.keyFile, firstKey)
+	before := served()
+	testkit.Want(t, "the same files are not read anew", served(), before)
+	second, secondKey := keyPair(t)
+	write(k.certFile, second)
+	testkit.Want(t, "half of a pair", served(), before)
+	write(k.keyFile, secondKey)
+	block, _ := pem.Decode(second)
+	testkit.Want(t, "the new one", string(served().Certificate[0]), string(block.Bytes))
 }

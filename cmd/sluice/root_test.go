@@ -129,3 +129,11 @@ func TestVersion_IsAFlagAndACommand(t *testing.T) {
 		}
 	}
 }
+
+func TestTarget_TokenIsOneWithoutAByteOrderMark(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	testkit.Check(t, os.WriteFile(file, []byte("\ufeffsecret\r\n"), 0o600))
+	c, err := (&target{Admin: "127.0.0.1:1", TokenFile: file}).remote()
+	testkit.Check(t, err)
+	testkit.Want(t, "token", c.Token, "secret")
+}

@@ -68,7 +68,7 @@ func (t *target) remote() (c adminclient.Client, err error) {
 		return c, nil
 	}
 	text, err := os.ReadFile(t.TokenFile)
-	c.Token = strings.TrimSpace(string(text))
+	c.Token = strings.TrimSpace(strings.TrimPrefix(string(text), "\ufeff")) // editors put it before a text
 	return c, err
 }
 
