@@ -23,8 +23,8 @@ const (
 	jsonInvalid
 )
 
-// jsonField looks p up in a JSON body.
-func (s *Source) jsonField(p *Part) ([]byte, Fault) {
+// jsonField looks p up in a JSON body. exact is for what an order is judged by.
+func (s *Source) jsonField(p *Part, exact bool) ([]byte, Fault) {
 	if fault := s.CheckBody(); fault.Reason != reject.Admitted || !s.hasJSON() {
 		return nil, fault
 	}
@@ -36,6 +36,9 @@ func (s *Source) jsonField(p *Part) ([]byte, Fault) {
 	s.scratch = r.scratch
 	if fault := r.fault(p); fault.Reason != reject.Admitted {
 		return nil, fault
+	}
+	if exact && isRounded(text) {
+		return nil, ambiguous(reject.ValueInvalid, p.text)
 	}
 	return s.jsonScalar(text, p)
 }
@@ -111,6 +114,17 @@ func isPlainInteger(b []byte) bool {
 		}
 	}
 	return true
+}
+
+// isRounded reports a whole number of which servers read other digits: JavaScript makes a double of it, and Fastjson keeps
+// its last 64 bits. -0 is 0 to all of them.
+func isRounded(text []byte) bool {
+	if len(text) <= 15 && !bytes.HasPrefix(text, []byte("-")) || !isPlainInteger(text) {
+		return false
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	var room [24]byte
+	return err != nil || !bytes.Equal(strconv.AppendFloat(room[:0], float64(n), 'f', -1, 64), text)
 }
 
 // JSONText is the text of the value at a path of names and indexes, such as `"ok"` or `0`. It is nil when body is not
