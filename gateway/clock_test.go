@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"math"
 	"testing"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
 
 	"sluice/admin"
 	"sluice/internal/redistest"
@@ -20,20 +23,25 @@ func TestReadiness_ClockThatIsWrongIsToldWithoutASale(t *testing.T) {
 	g := gatewayOf(t, c)
 	testkit.Check(t, g.fleet.join())
 	t.Cleanup(g.fleet.close)
-	health := func() (found admin.Health) {
-		for _, c := range g.Checks() {
-			if c.Name == "clock" {
-				_, found = c.Probe()
-				return found
+	health := func() admin.Health {
+		_, found := probed(t, g, "clock")
+		return found
+	}
+	skew := func() (seconds float64) {
+		for _, family := range testkit.Must[[]*dto.MetricFamily](t)(g.Metrics.Gather()) {
+			if family.GetName() == "sluice_sale_clock_skew_seconds" {
+				seconds = family.GetMetric()[0].GetGauge().GetValue()
 			}
 		}
-		t.Fatal("the clocks are not compared")
-		return found
+		return seconds
 	}
 	testkit.Want(t, "clocks that agree", health(), admin.Healthy)
 	for _, wrong := range []time.Duration{10 * time.Second, -10 * time.Minute} {
 		turn(wrong)
 		testkit.Eventually(t, "it is degraded", func() bool { return health() == admin.Degraded })
+		if ahead := skew(); math.Abs(ahead-wrong.Seconds()) > 2 {
+			t.Errorf("the metric says %v s, and the clock is %v ahead", ahead, wrong)
+		}
 		turn(0)
 		testkit.Eventually(t, "it is well again", func() bool { return health() == admin.Healthy })
 	}

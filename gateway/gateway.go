@@ -111,7 +111,7 @@ func New(c *config.Config, o Options, log *slog.Logger) (*Gateway, error) {
 		return nil, err
 	}
 	g.Metrics.MustRegister(g.access, g.counters, g.Server, g.shop, g.cache, g.door,
-		g.unread, g.reloaded, buildInfo(o.Version), g.fleet, g.rooms, &g.traced,
+		g.unread, g.reloaded, buildInfo(o.Version), g.clockSkewGauge(), g.fleet, g.rooms, &g.traced,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.Metrics.MustRegister(g.limits.Collectors()...)
 	g.onClose(g.controller.close)

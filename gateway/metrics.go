@@ -36,6 +36,13 @@ func (g *Gateway) dashboardMetrics() *prometheus.Registry {
 	return shown
 }
 
+// clockSkewGauge is measured with and without a sale.
+func (g *Gateway) clockSkewGauge() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_sale_clock_skew_seconds",
+		Help: "By how much Redis' clock is ahead of this machine's, as last measured.",
+	}, func() float64 { return g.clockSkew().Seconds() })
+}
+
 func buildInfo(version string) prometheus.Collector {
 	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_build_info", Help: "The version that runs; always 1.",
 		ConstLabels: prometheus.Labels{"version": version}})

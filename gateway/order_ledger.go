@@ -42,6 +42,7 @@ type orderLedger struct {
 	work     sync.WaitGroup
 
 	lost    atomic.Pointer[string] // a SKU whose ledger is gone; nil = none
+	none    atomic.Bool            // Redis lists no SKU
 	unknown chan struct{}          // holds one: a SKU that is asked for is not known
 	left    leftOrders
 }
@@ -274,6 +275,7 @@ func (o *orderLedger) watchAll(ctx context.Context, d *ledger.Reserver) {
 	if err != nil {
 		return // what is wrong with Redis is said elsewhere
 	}
+	o.none.Store(len(skus) == 0)
 	for i, sku := range skus {
 		if i < mostWatch {
 			d.Track(sku)
@@ -321,6 +323,10 @@ func (o *orderLedger) Check() (string, admin.Health) {
 	if sku := o.lost.Load(); sku != nil {
 		return fmt.Sprintf("%q is listed in Redis and has no ledger, so its orders are rejected: %s; sluice stock list "+
 			"shows all such SKUs", *sku, ledger.RecoverLost(*sku)), admin.Degraded
+	}
+	if o.none.Load() {
+		return fmt.Sprintf("no SKU has one: every order would be rejected as unknown_sku; make one: %s",
+			"sluice stock set SKU UNITS; if Redis was emptied, sluice stock recover SKU shows what is known"), admin.Degraded
 	}
 	if text := o.Reserver().Untaken(); text != "" {
 		return text, admin.Degraded

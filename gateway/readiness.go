@@ -12,6 +12,9 @@ import (
 // awayTooLong is how long Redis may be away before an instance that rejects orders without it is not ready.
 const awayTooLong = 10 * time.Second
 
+// allMissing is from how many readings on it is told that none has found stock. Fewer may be a client's mistake.
+const allMissing = 20
+
 // Checks are the conditions of readiness.
 func (g *Gateway) Checks() []admin.Check { return g.checks(g.running.Load()) }
 
@@ -35,13 +38,16 @@ func (g *Gateway) checks(c *config.Config) []admin.Check {
 	if c.SharesRedis() {
 		checks = append(checks, admin.Check{Name: "fleet", Probe: g.limits.CheckPart})
 	}
-	if len(g.schedule.All()) > 0 || len(c.Rooms) > 0 {
+	onClock := len(g.schedule.All()) > 0 || len(c.Rooms) > 0
+	if onClock {
 		checks = append(checks, admin.Check{Name: "sales", Probe: g.salesCheck})
+	}
+	if g.redis != nil && (onClock || c.UsesLedger()) {
+		checks = append(checks, admin.Check{Name: "clock", Probe: g.clockCheck})
 	}
 	if o := g.Orders(); o != nil {
 		if c.UsesLedger() { // it may be open for orders of before alone
-			checks = append(checks, admin.Check{Name: "ledger", Probe: o.Check},
-				admin.Check{Name: "clock", Probe: g.ledgerClockCheck})
+			checks = append(checks, admin.Check{Name: "ledger", Probe: o.Check})
 		}
 		waiting := func() (string, admin.Health) { return g.queue.Load().Check(time.Now()) }
 		checks = append(checks, admin.Check{Name: "queue", Probe: waiting})
@@ -81,11 +87,14 @@ func (g *Gateway) upstreamCheck() (string, admin.Health) {
 }
 
 func (g *Gateway) redisCheck() (string, admin.Health) {
-	away := g.Stock.Away(g.now())
-	if away == 0 {
+	away, c := g.Stock.Away(g.now()), g.running.Load()
+	switch n := g.Stock.Missing(); {
+	case away == 0 && n >= allMissing && c.HasGate("check"):
+		return fmt.Sprintf("reached, but %d readings found no stock key: write them, or correct stock.layout", n),
+			admin.Degraded
+	case away == 0:
 		return "reached", admin.Healthy
 	}
-	c := g.running.Load()
 	onError := c.Stock.OnError
 	consequence, health := "orders are rejected with 503", admin.Degraded
 	switch {
@@ -116,54 +125,57 @@ func (g *Gateway) replicaCheck() (string, admin.Health) {
 	return strings.Join(told, "; "), health
 }
 
-// salesCheck tells of the clocks, and of the hours of ledgers and rooms and the status in the shop's keys where another
-// instance has written others. These are never a reason to send shoppers elsewhere: all instances share them.
+// salesCheck tells of the hours of ledgers and rooms and the status in the shop's keys where another instance has
+// written others. These are never a reason to send shoppers elsewhere: all instances share them.
 func (g *Gateway) salesCheck() (string, admin.Health) {
-	detail, health := g.clockCheck()
-	if w := g.writer.Load(); w != nil && health == admin.Healthy {
+	if w := g.writer.Load(); w != nil {
 		if other := w.OtherStatus(); other != "" {
 			return other, admin.Degraded
 		}
 	}
-	if o := g.Orders(); o != nil && health == admin.Healthy {
+	if o := g.Orders(); o != nil {
 		if other := o.otherHours.Load(); other != nil && *other != "" {
 			return *other, admin.Degraded
 		}
 	}
-	if other := g.rooms.OtherHours(); other != "" && health == admin.Healthy {
+	if other := g.rooms.OtherHours(); other != "" {
 		return other, admin.Degraded
 	}
-	return detail, health
-}
-
-// clockCheck tells of the clocks. It is never a reason to send shoppers elsewhere: all instances may have the same.
-func (g *Gateway) clockCheck() (string, admin.Health) {
-	skew, wrong := g.schedule.Skew()
-	if g.redis == nil || skew == 0 { // Redis has not answered yet
-		return "sales begin and end by this machine's clock", admin.Healthy
-	}
-	if wrong {
-		return fmt.Sprintf("Redis' clock is %s ahead of this machine's, by more than 2s: no sale begins here",
-			skew.Round(time.Millisecond)), admin.Degraded
-	}
-	return fmt.Sprintf("Redis' clock is %s ahead of this machine's", skew.Round(time.Microsecond)), admin.Healthy
+	return "the file is in force", admin.Healthy
 }
 
 // clocksDiffer is how far this machine's clock and Redis' may be apart before that is told: sluice check --online fails
 // then, too. queue.grace is five times that by default.
 const clocksDiffer = time.Second
 
-// ledgerClockCheck compares the clocks, by what heartbeats of the fleet hear: reservations end by this machine's clock.
-func (g *Gateway) ledgerClockCheck() (string, admin.Health) {
-	x := g.fleet.current()
-	if x == nil || x.Share().Clock == 0 { // Redis has not answered yet, or is in this process
+// clockCheck compares this machine's clock with Redis': reservations end by this one, and sales begin by Redis'. It is
+// never a reason to send shoppers elsewhere: all instances may have the same.
+func (g *Gateway) clockCheck() (string, admin.Health) {
+	skew := g.clockSkew().Round(time.Millisecond)
+	_, wrong := g.schedule.Skew()
+	switch {
+	case skew == 0:
 		return "not compared", admin.Healthy
-	}
-	skew := (time.Duration(g.now()) + x.Share().Clock - time.Duration(time.Now().UnixNano())).Round(time.Millisecond)
-	if skew.Abs() > clocksDiffer {
-		return fmt.Sprintf("Redis' clock is %s ahead of this machine's: where this one is wrong, reservations end too early "+
-				"or too late, and units may be sold twice; let NTP (chrony, timedatectl set-ntp true) set both", skew),
+	case wrong:
+		return fmt.Sprintf("Redis' clock is %s ahead of this machine's, by more than 2s: no sale begins here", skew),
+			admin.Degraded
+	case skew.Abs() > clocksDiffer && g.running.Load().UsesLedger():
+		return fmt.Sprintf("Redis' clock is %s ahead of this machine's: where this one is wrong, units may be sold "+
+				"twice; let NTP (chrony, timedatectl set-ntp true) set both", skew),
 			admin.Degraded
 	}
 	return fmt.Sprintf("Redis' clock is %s ahead of this machine's", skew), admin.Healthy
+}
+
+// clockSkew is by how much Redis' clock is ahead of this machine's: as the sales read it, or else the heartbeats of the
+// fleet. 0 = Redis has not answered yet, or is in this process.
+func (g *Gateway) clockSkew() time.Duration {
+	if skew, _ := g.schedule.Skew(); skew != 0 {
+		return skew
+	}
+	x := g.fleet.current()
+	if x == nil || x.Share().Clock == 0 {
+		return 0
+	}
+	return time.Duration(g.now()) + x.Share().Clock - time.Duration(time.Now().UnixNano())
 }

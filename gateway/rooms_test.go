@@ -42,7 +42,7 @@ func TestRooms_WithoutASaleTheyGoByRedisClock(t *testing.T) {
 	}
 	degraded := func(g *Gateway) (found bool) {
 		for _, c := range g.Checks() {
-			if _, health := c.Probe(); c.Name == "sales" && health == admin.Degraded {
+			if _, health := c.Probe(); c.Name == "clock" && health == admin.Degraded {
 				found = true
 			}
 		}

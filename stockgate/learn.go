@@ -12,6 +12,9 @@ func (s *poller) publishReading(at int64, e *entry, r layout.Reading) {
 	e.readings.Add(1)
 	s.readings.Add(1)
 	v, free := verdictOf(r), r.Free
+	if v != unknown && !s.found.Load() {
+		s.found.Store(true)
+	}
 	s.faults.report(e.sku, r.Fault)
 	if v == soldOut && free < 0 && before == onSale && !e.dipped && !e.gone {
 		// Shops that take first and look then go below zero and come back at once. A SKU on sale is closed by the second

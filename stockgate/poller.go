@@ -46,6 +46,7 @@ type poller struct {
 	results []layout.Reading
 
 	readings atomic.Uint64 // of single SKUs, ever
+	found    atomic.Bool   // one of them found a key
 
 	turnAt, sweepAt, pingAt, lookAt int64 // not before
 	part                            int   // of the table, to be swept next

@@ -5,8 +5,6 @@ import "github.com/prometheus/client_golang/prometheus"
 var (
 	stateDesc = prometheus.NewDesc("sluice_sale_state",
 		"Where each sale stands on this instance: 1 for its state, 0 for the others.", []string{"sale", "state"}, nil)
-	skewDesc = prometheus.NewDesc("sluice_sale_clock_skew_seconds",
-		"By how much Redis' clock is ahead of this machine's, as last measured.", nil, nil)
 	wrongDesc = prometheus.NewDesc("sluice_sale_clock_wrong",
 		"1 while the clocks are more than 2 s apart: no sale begins on this instance.", nil, nil)
 	beatsDesc = prometheus.NewDesc("sluice_sale_beats_total",
@@ -16,7 +14,6 @@ var (
 // Describe implements prometheus.Collector.
 func (b *Schedule) Describe(ch chan<- *prometheus.Desc) {
 	ch <- stateDesc
-	ch <- skewDesc
 	ch <- wrongDesc
 	ch <- beatsDesc
 }
@@ -29,8 +26,7 @@ func (b *Schedule) Collect(ch chan<- prometheus.Metric) {
 				state.String())
 		}
 	}
-	skew, wrong := b.Skew()
-	ch <- prometheus.MustNewConstMetric(skewDesc, prometheus.GaugeValue, skew.Seconds())
+	_, wrong := b.Skew()
 	ch <- prometheus.MustNewConstMetric(wrongDesc, prometheus.GaugeValue, oneIf(wrong))
 	b.beats.Collect(ch, beatsDesc, nil)
 }

@@ -167,6 +167,8 @@ func (b *Schedule) update(ctx context.Context, p *plan) {
 	if len(p.all) == 0 && !p.clock {
 		b.clock = redisconn.Clock{} // by the time that it is wanted it would be old
 		b.useLocalClock()
+		b.skew.Store(0)
+		b.wrong.Store(false)
 		return
 	}
 	if b.link == nil {
