@@ -134,7 +134,8 @@ level = "${LEVEL"`,
 		`:2: log.level: "${LEVEL" has no closing }; write $${ for a literal one`},
 	{`[log]
 level = "${9}"`,
-		`:2: log.level: "${9}" names no environment variable; write ${NAME} or ${NAME:-fallback}, and $${ for a literal one`},
+		`:2: log.level: "${9}" names no environment variable; write ${NAME} or ${NAME:-fallback}, and $${ for a ` +
+			`literal one`},
 	{`[log]
 level = "${LEVEL-info}"`,
 		`:2: log.level: "${LEVEL-info}" names no environment variable; write ${NAME} or ${NAME:-fallback}, and $${ for a ` +

@@ -40,8 +40,8 @@ func expandVariables(text string, env func(string) (string, bool)) (string, erro
 func lookUpVariable(inside string, env func(string) (string, bool)) (string, error) {
 	name, fallback, has := strings.Cut(inside, ":-")
 	if !envName(name) {
-		return "", fmt.Errorf("%q names no environment variable; write ${NAME} or ${NAME:-fallback}, and $${ for a literal "+
-			"one", "${"+inside+"}")
+		return "", fmt.Errorf("%q names no environment variable; write ${NAME} or ${NAME:-fallback}, and $${ for a "+
+			"literal one", "${"+inside+"}")
 	}
 	value, set := "", false
 	if env != nil {

@@ -229,7 +229,8 @@ func (s *Source) checkJSON(p *Part, object []byte) Fault {
 		return fault
 	}
 	found, fault := s.jsonScalar(text, p)
-	if fault.Reason != reject.Admitted || isRounded(text) || p.outer() != p.name { // an object of one place replaces that of the other
+	// An object of one place replaces that of the other.
+	if fault.Reason != reject.Admitted || isRounded(text) || p.outer() != p.name {
 		return ambiguous(reject.PlacesDiffer, p.text)
 	}
 	return s.equals(p, found)

@@ -116,8 +116,8 @@ func isPlainInteger(b []byte) bool {
 	return true
 }
 
-// isRounded reports a whole number of which servers read other digits: JavaScript makes a double of it, and Fastjson keeps
-// its last 64 bits. -0 is 0 to all of them.
+// isRounded reports a whole number of which servers read other digits: JavaScript makes a double of it, and Fastjson
+// keeps its last 64 bits. -0 is 0 to all of them.
 func isRounded(text []byte) bool {
 	if len(text) <= 15 && !bytes.HasPrefix(text, []byte("-")) || !isPlainInteger(text) {
 		return false

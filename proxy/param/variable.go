@@ -280,9 +280,9 @@ func (p *Part) Names() []string {
 }
 
 // Value is the value of a SKU, user or quantity in the request. It is empty without a fault where the request lacks a
-// part of it. In contrast to Part.Lookup, a body of another type than the variable needs is a fault, and so are a cookie
-// that servers unescape or end in different ways and a JSON number of which they read other digits. The value belongs to
-// the request and to s.
+// part of it. In contrast to Part.Lookup, a body of another type than the variable needs is a fault, and so are a
+// cookie that servers unescape or end in different ways and a JSON number of which they read other digits. The value
+// belongs to the request and to s.
 func (v *Variable) Value(s *Source) (value []byte, fault Fault) {
 	if len(v.parts) == 1 {
 		return v.parts[0].required(s)
