@@ -229,8 +229,7 @@ func (s *Source) checkJSON(p *Part, object []byte) Fault {
 		return fault
 	}
 	found, fault := s.jsonScalar(text, p)
-	// An object of one place replaces that of the other.
-	if fault.Reason != reject.Admitted || isRounded(text) || p.outer() != p.name {
+	if fault.Reason != reject.Admitted || p.outer() != p.name { // an object of one place replaces that of the other
 		return ambiguous(reject.PlacesDiffer, p.text)
 	}
 	return s.equals(p, found)

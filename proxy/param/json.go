@@ -23,8 +23,8 @@ const (
 	jsonInvalid
 )
 
-// jsonField looks p up in a JSON body. exact is for what an order is judged by.
-func (s *Source) jsonField(p *Part, exact bool) ([]byte, Fault) {
+// jsonField looks p up in a JSON body.
+func (s *Source) jsonField(p *Part) ([]byte, Fault) {
 	if fault := s.CheckBody(); fault.Reason != reject.Admitted || !s.hasJSON() {
 		return nil, fault
 	}
@@ -36,9 +36,6 @@ func (s *Source) jsonField(p *Part, exact bool) ([]byte, Fault) {
 	s.scratch = r.scratch
 	if fault := r.fault(p); fault.Reason != reject.Admitted {
 		return nil, fault
-	}
-	if exact && isRounded(text) {
-		return nil, ambiguous(reject.ValueInvalid, p.text)
 	}
 	return s.jsonScalar(text, p)
 }
@@ -106,25 +103,18 @@ func (s *Source) jsonString(raw []byte, p *Part) ([]byte, Fault) {
 	return s.room[start:len(s.room):len(s.room)], Fault{}
 }
 
-// isPlainInteger excludes 1e3 and 1.0, which servers read in different ways.
+// isPlainInteger excludes 1e3, 1.0, -0 and what 64 bits do not hold, which servers read in different ways.
 func isPlainInteger(b []byte) bool {
 	for i, c := range b {
 		if (c < '0' || c > '9') && (c != '-' || i > 0) {
 			return false
 		}
 	}
-	return true
-}
-
-// isRounded reports a whole number of which servers read other digits: JavaScript makes a double of it, and Fastjson
-// keeps its last 64 bits. -0 is 0 to all of them.
-func isRounded(text []byte) bool {
-	if len(text) <= 15 && !bytes.HasPrefix(text, []byte("-")) || !isPlainInteger(text) {
-		return false
+	if len(b) < len("-0") || b[0] != '-' && len(b) < len("1000000000000000000") {
+		return true
 	}
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	var room [24]byte
-	return err != nil || !bytes.Equal(strconv.AppendFloat(room[:0], float64(n), 'f', -1, 64), text)
+	_, err := strconv.ParseInt(string(b), 10, 64)
+	return err == nil && string(b) != "-0"
 }
 
 // JSONText is the text of the value at a path of names and indexes, such as `"ok"` or `0`. It is nil when body is not

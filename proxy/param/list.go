@@ -67,9 +67,6 @@ func (v *Variable) Each(s *Source, see func(i int, value []byte) bool) Fault {
 		if fault := r.fault(p); fault.Reason != reject.Admitted {
 			return fault
 		}
-		if isRounded(text) {
-			return ambiguous(reject.ValueInvalid, p.text)
-		}
 		value, fault := s.jsonScalar(text, p)
 		if fault.Reason != reject.Admitted {
 			return fault

@@ -59,11 +59,6 @@ func TestQuotedName_OfAListIsThatOfTheLinesOfACart(t *testing.T) {
 	if fault.Reason != reject.Admitted || !slices.Equal(got, []string{"a", "b"}) {
 		t.Error(got, fault)
 	}
-	fault = sku.Each(newSource(t, jsonType, `{"order.items":[{"sku.id":9007199254740993}]}`),
-		func(int, []byte) bool { return true })
-	if fault != ambiguous(reject.ValueInvalid, sku.String()) {
-		t.Errorf("a line of which JavaScript reads other digits: %v", fault)
-	}
 }
 
 func TestQuotedName_MistakeIsNamedWithItsRemedy(t *testing.T) {

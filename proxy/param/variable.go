@@ -10,8 +10,7 @@
 //     counts as there only when it is spelled as configured, or where a reader of package readings makes the configured
 //     name of it. A list of the name is ambiguous.
 //   - Names and values are decoded once: %XX in paths and cookies, %XX and "+" in queries and forms, escapes in JSON.
-//   - A value is text in UTF-8, or a whole number in JSON, of which the digits count; anything else is a bad request. A
-//     SKU, user or quantity of which a double or 64 bits have other digits is ambiguous.
+//   - A value is text in UTF-8, or a whole number in JSON, of which the digits count; anything else is a bad request.
 //   - A pair next to ";" in a query or form is ambiguous: some servers split there too.
 //   - JSON is application/json, text/json or +json, but no x…+json, and valid (RFC 8259). Beside the element of an
 //     array that a path names, no other element may hold the rest of the path.
@@ -280,9 +279,8 @@ func (p *Part) Names() []string {
 }
 
 // Value is the value of a SKU, user or quantity in the request. It is empty without a fault where the request lacks a
-// part of it. In contrast to Part.Lookup, a body of another type than the variable needs is a fault, and so are a
-// cookie that servers unescape or end in different ways and a JSON number of which they read other digits. The value
-// belongs to the request and to s.
+// part of it. In contrast to Part.Lookup, a body of another type than the variable needs is a fault, and so is a cookie
+// that servers unescape or end in different ways. The value belongs to the request and to s.
 func (v *Variable) Value(s *Source) (value []byte, fault Fault) {
 	if len(v.parts) == 1 {
 		return v.parts[0].required(s)
@@ -322,13 +320,12 @@ func (p *Part) required(s *Source) ([]byte, Fault) {
 		if fault := s.requireJSON(p); fault.Reason != reject.Admitted {
 			return nil, fault
 		}
-		return s.jsonField(p, true)
 	}
 	return p.Lookup(s)
 }
 
 // Lookup is the value of one part. It is empty without a fault where the request lacks it, also since the body is of
-// another type. A cookie lacks what shops trim, and a JSON number has its digits. The value belongs to the request and to s.
+// another type. A cookie lacks what shops trim. The value belongs to the request and to s.
 func (p *Part) Lookup(s *Source) (value []byte, fault Fault) {
 	switch p.kind {
 	case Literal:
@@ -351,7 +348,7 @@ func (p *Part) Lookup(s *Source) (value []byte, fault Fault) {
 	case Form:
 		return s.formField(p)
 	case JSON:
-		return s.jsonField(p, false)
+		return s.jsonField(p)
 	}
 	return s.proven(p)
 }
