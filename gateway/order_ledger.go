@@ -324,10 +324,6 @@ func (o *orderLedger) Check() (string, admin.Health) {
 		return fmt.Sprintf("%q is listed in Redis and has no ledger, so its orders are rejected: %s; sluice stock list "+
 			"shows all such SKUs", *sku, ledger.RecoverLost(*sku)), admin.Degraded
 	}
-	if o.none.Load() {
-		return fmt.Sprintf("no SKU has one: every order would be rejected as unknown_sku; make one: %s",
-			"sluice stock set SKU UNITS; if Redis was emptied, sluice stock recover SKU shows what is known"), admin.Degraded
-	}
 	if text := o.Reserver().Untaken(); text != "" {
 		return text, admin.Degraded
 	}
@@ -337,6 +333,11 @@ func (o *orderLedger) Check() (string, admin.Health) {
 	}
 	if text := o.Store.Unkept(); text != "" {
 		return text, admin.Degraded
+	}
+	if o.none.Load() {
+		o.NoteUnknown() // one may have been made since
+		return fmt.Sprintf("no SKU has one: every order would be rejected as unknown_sku; make one: %s",
+			"sluice stock set SKU UNITS; if Redis was emptied, sluice stock recover SKU shows what is known"), admin.Degraded
 	}
 	return "open", admin.Healthy
 }
