@@ -27,6 +27,10 @@ func TestReadiness_ClockThatIsWrongIsToldWithoutASale(t *testing.T) {
 		_, found := probed(t, g, "clock")
 		return found
 	}
+	testkit.Eventually(t, "the clocks are compared", func() bool {
+		says, _ := probed(t, g, "clock")
+		return says != "not compared"
+	})
 	skew := func() (seconds float64) {
 		for _, family := range testkit.Must[[]*dto.MetricFamily](t)(g.Metrics.Gather()) {
 			if family.GetName() == "sluice_sale_clock_skew_seconds" {

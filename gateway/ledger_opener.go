@@ -208,6 +208,7 @@ func (o *ledgerOpener) open(ctx context.Context, c *config.Config, s *config.Sal
 
 // track lets the reserver know of a ledger without requests: what is left of it can then be shown.
 func (o *ledgerOpener) track(sku string, h ledger.StockVersion) {
+	o.orders.none.Store(false)
 	if d := o.orders.Reserver(); d != nil && d.Track(sku) {
 		d.Learn(sku, h)
 	}

@@ -336,8 +336,8 @@ func (o *orderLedger) Check() (string, admin.Health) {
 	}
 	if o.none.Load() {
 		o.NoteUnknown() // one may have been made since
-		return fmt.Sprintf("no SKU has one: every order would be rejected as unknown_sku; make one: %s",
-			"sluice stock set SKU UNITS; if Redis was emptied, sluice stock recover SKU shows what is known"), admin.Degraded
+		return fmt.Sprintf("no SKU has one: every order would be rejected as unknown_sku; if it was ever sold: %s; else: %s",
+			ledger.RecoverLost("SKU"), "sluice stock set SKU UNITS"), admin.Degraded
 	}
 	return "open", admin.Healthy
 }

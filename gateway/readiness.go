@@ -12,7 +12,8 @@ import (
 // awayTooLong is how long Redis may be away before an instance that rejects orders without it is not ready.
 const awayTooLong = 10 * time.Second
 
-// allMissing is from how many readings on it is told that none has found stock. Fewer may be a client's mistake.
+// allMissing is from how many readings on readyz says that none has found stock. One unknown SKU that is asked for often
+// suffices.
 const allMissing = 20
 
 // Checks are the conditions of readiness.
@@ -89,7 +90,7 @@ func (g *Gateway) upstreamCheck() (string, admin.Health) {
 func (g *Gateway) redisCheck() (string, admin.Health) {
 	away, c := g.Stock.Away(g.now()), g.running.Load()
 	switch n := g.Stock.Missing(); {
-	case away == 0 && n >= allMissing && c.HasGate("check"):
+	case away == 0 && n >= allMissing && c.HasGate("check") && c.Stock.UnknownSKU != "allow":
 		return fmt.Sprintf("reached, but %d readings found no stock key: write them, or correct stock.layout", n),
 			admin.Degraded
 	case away == 0:
@@ -151,14 +152,15 @@ const clocksDiffer = time.Second
 // clockCheck compares this machine's clock with Redis': reservations end by this one, and sales begin by Redis'. It is
 // never a reason to send shoppers elsewhere: all instances may have the same.
 func (g *Gateway) clockCheck() (string, admin.Health) {
-	skew := g.clockSkew().Round(time.Millisecond)
+	exact := g.clockSkew()
+	skew := exact.Round(time.Millisecond)
 	_, wrong := g.schedule.Skew()
 	switch {
-	case skew == 0:
+	case exact == 0:
 		return "not compared", admin.Healthy
 	case wrong:
-		return fmt.Sprintf("Redis' clock is %s ahead of this machine's, by more than 2s: no sale begins here", skew),
-			admin.Degraded
+		return fmt.Sprintf("Redis' clock is %s ahead of this machine's, by more than 2s: no sale begins here; "+
+			"let NTP set both", skew), admin.Degraded
 	case skew.Abs() > clocksDiffer && g.running.Load().UsesLedger():
 		return fmt.Sprintf("Redis' clock is %s ahead of this machine's: where this one is wrong, units may be sold "+
 				"twice; let NTP (chrony, timedatectl set-ntp true) set both", skew),

@@ -110,6 +110,10 @@ func TestReadiness_RedisWithoutAnyStockKeyIsTold(t *testing.T) {
 		detail, health := probed(t, g, "redis")
 		return health == admin.Degraded && strings.Contains(detail, "found no stock key")
 	})
+	c.Stock.UnknownSKU = "allow"
+	_, health = probed(t, g, "redis")
+	testkit.Want(t, "where SKUs without a key are forwarded", health, admin.Healthy)
+	c.Stock.UnknownSKU = "reject"
 	testkit.Check(t, redis.Client.Set(t.Context(), "seckill:stock:2001", 7, 0).Err())
 	testkit.Eventually(t, "one was found", func() bool {
 		g.Stock.Enter(g.now(), []byte("2001"), nil)

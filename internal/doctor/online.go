@@ -116,7 +116,8 @@ func (o *Report) TryAnyLedger(ctx context.Context, c *config.Config, l *stores.L
 		o.Fail("ledger", "%v; %s", err, redisconn.Remedy(err))
 	case len(skus) == 0 && len(lost) > 0: // said
 	case len(skus) == 0:
-		o.Fail("ledger", "no SKU has one: every order would be rejected as unknown_sku; make one: %s", o.setCommand(c, "SKU"))
+		o.Fail("ledger", "no SKU has one: every order would be rejected as unknown_sku; if it was ever sold: %s; else: %s",
+			ledger.RecoverLost("SKU")+o.ofFile(), o.setCommand(c, "SKU"))
 	default:
 		for _, sku := range skus {
 			o.TryLedger(ctx, c, l, sku)
