@@ -50,8 +50,16 @@ func (d *body) decode(dst, raw []byte) (n, read int, rule Rule) {
 				break
 			}
 			m := d.skip(room)
-			copy(dst[n:], raw[read:read+m])
+			if m == 1 { // a call costs more
+				dst[n] = raw[read]
+			} else {
+				copy(dst[n:], raw[read:read+m])
+			}
 			n, read = n+m, read+m
+			continue
+		}
+		if d.place == inChunkCR && d.nextSmallChunk(raw[read:]) {
+			read += smallFraming
 			continue
 		}
 		if rule := d.step(raw[read]); rule != fine {
@@ -60,6 +68,22 @@ func (d *body) decode(dst, raw []byte) (n, read int, rule Rule) {
 		read++
 	}
 	return n, read, fine
+}
+
+// smallFraming is what stands between the data of a chunk and of one of 1 to 15 bytes: CRLF, a digit, CRLF.
+const smallFraming = 5
+
+// nextSmallChunk reads such framing at once, where it has come whole. All else is for step.
+func (d *body) nextSmallChunk(b []byte) bool {
+	if len(b) < smallFraming || b[0] != '\r' || b[1] != '\n' || b[3] != '\r' || b[4] != '\n' {
+		return false
+	}
+	size := octets.Unhex(b[2])
+	if size == 0 || size >= 16 {
+		return false
+	}
+	*d = body{place: inChunk, left: int64(size), digits: 1}
+	return true
 }
 
 // skip passes over at most n bytes of content, and returns how many.
