@@ -117,6 +117,18 @@ func TestAuditor_VanishedNumbersStayAnAlarm(t *testing.T) {
 	testkit.Want(t, "keys", a.broken[typedKeys].Load(), 0)
 }
 
+func TestAuditor_ForgottenSKUHasNoNumbers(t *testing.T) {
+	server, r := onRedis(t)
+	a := auditorOf(r)
+	testkit.Check(t, server.Client.HSet(t.Context(), "sluice:shop:{1001}:s", "held", 6).Err())
+	a.check(t.Context(), []string{"1001"})
+	testkit.Want(t, "numbers while it is swept", len(a.numbers), 1)
+	a.forget("1001")
+	a.check(t.Context(), nil) // it is broken, and so is judged again
+	testkit.Want(t, "broken", a.broken[withinTotal].Load(), 1)
+	testkit.Want(t, "numbers when it is forgotten", len(a.numbers), 0)
+}
+
 func TestAuditor_CallThatFailsIsCountedAndIsNoAlarm(t *testing.T) {
 	server, r := onRedis(t)
 	testkit.Check(t, server.Client.Do(t.Context(), "acl", "setuser", "default", "-type").Err())

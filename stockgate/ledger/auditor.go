@@ -10,8 +10,8 @@ import (
 )
 
 // auditor judges the numbers of ledgers as they lie there: another client may have written to the keys. It does so for
-// the SKUs that were swept. One instance would do; each does it, so that it does not matter which instance lives. What
-// it finds is told by a metric and, when it changes, by the log. It repairs nothing.
+// the SKUs that were swept. One instance would do; each does it, so that it does not matter which instance lives. A
+// metric says what it finds, and the log when that changes. It repairs nothing.
 type auditor struct {
 	*core
 	broken [numInvariants]atomic.Int64 // SKUs
@@ -37,6 +37,7 @@ const maxFailedAudits = 3
 
 // check judges the SKUs that were swept, and some of those that were broken before, although they may be gone.
 func (a *auditor) check(ctx context.Context, swept []string) {
+	slices.Sort(swept)
 	skus := slices.Clone(swept)
 	for sku := range a.known {
 		if len(skus) >= len(swept)+sweepsPerSecond {
@@ -47,7 +48,7 @@ func (a *auditor) check(ctx context.Context, swept []string) {
 	slices.Sort(skus)
 	failed := 0
 	for some := range slices.Chunk(slices.Compact(skus), MaxTogether) {
-		if failed++; a.audit(ctx, some) {
+		if failed++; a.audit(ctx, some, swept) {
 			failed = 0
 		}
 		if failed == maxFailedAudits {
@@ -56,8 +57,9 @@ func (a *auditor) check(ctx context.Context, swept []string) {
 	}
 }
 
-// audit judges some SKUs. It reports whether the store answered for any of them.
-func (a *auditor) audit(ctx context.Context, skus []string) (answered bool) {
+// audit judges some SKUs. It reports whether the store answered for any of them. Numbers are kept of those in swept,
+// which is sorted: the reserver may have forgotten the others, and says so only once.
+func (a *auditor) audit(ctx context.Context, skus, swept []string) (answered bool) {
 	ctx, cancel := context.WithTimeout(ctx, a.o.Timeout)
 	defer cancel()
 	a.countCall(callAudit, len(skus))
@@ -68,14 +70,16 @@ func (a *auditor) audit(ctx context.Context, skus []string) (answered bool) {
 		}
 		answered = true
 		a.audits.WithLabelValues("whole").Inc()
-		a.note(skus[i], &found)
+		if _, tracked := slices.BinarySearch(swept, skus[i]); tracked {
+			a.keepNumbers(skus[i], &found)
+		}
 		a.judge(skus[i], &found)
 	}
 	return answered
 }
 
-// note keeps the numbers for the metrics, as long as they can be read.
-func (a *auditor) note(sku string, found *Inspection) {
+// keepNumbers keeps the numbers for the metrics, as long as they can be read.
+func (a *auditor) keepNumbers(sku string, found *Inspection) {
 	n, readable := numbersOf(found)
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -29,7 +29,7 @@ func TestMetricsStock_NumbersOfAFewLedgersAreNamedAndTheRestAddedUp(t *testing.T
 			[]Item{{Serial: "a"}}, make([]Done, 1)))
 		testkit.Must[StockVersion](t)(s.Reserve(t.Context(), "sku 4", 0, 1, 1<<40,
 			[]Item{{Serial: "a", User: "ann", Quantity: 2}}, codes))
-		d.upkeep.audits.audit(t.Context(), d.ledgers())
+		d.upkeep.audits.check(t.Context(), d.ledgers())
 		r := prometheus.NewRegistry()
 		r.MustRegister(d)
 		var got []string
