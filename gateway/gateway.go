@@ -210,6 +210,7 @@ func (g *Gateway) buildLedger(r *runtime) (err error) {
 	r.use = append(r.use, func() {
 		g.orders.Store(r.orders)
 		g.onClose(r.orders.Close)
+		g.onClose(r.orders.endCounts)
 		g.onClose(openBySales(g.schedule, r.orders, g.log).Close)
 		g.Metrics.MustRegister(r.orders)
 		if g.shown != nil {

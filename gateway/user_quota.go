@@ -18,9 +18,9 @@ import (
 // ledger counts the units of its users, by whichever way these are reserved, confirmed, released or refunded. So
 // nothing can disagree with the ledgers, and nothing is left behind where a gate dies; docs/ledger.md has the table.
 //
-//  1. An order reserves its units before it is counted, and is forwarded after it was counted. Of several orders of one
-//     user the last one that reserved finds the units of all others that may be forwarded, on whichever servers they
-//     are. If they are too many together, it gives its own units back.
+//  1. An order reserves its units before it is counted, by a call that begins after that, and is forwarded after it was
+//     counted. Of several orders of one user the last one that reserved finds the units of all others that may be
+//     forwarded, on whichever servers they are. If they are too many together, it gives its own units back.
 //  2. An order is also counted before it reserves, so that a user who has enough takes no unit and uses up no key.
 //  3. Orders of one user at one instance are counted one after the other. At two instances each may find the other's
 //     units and give its own back: both are asked to come again.
@@ -186,6 +186,15 @@ func (q *quotas) count(bounds []saleBound, user []byte, onTop bool) reject.Reaso
 		}
 	}
 	return reject.Admitted
+}
+
+// endCounts waits for the last calls that count: each ends in time by itself.
+func (o *orderLedger) endCounts() {
+	if q := o.now.Load().quotas; q != nil {
+		for _, s := range q.sales {
+			s.counted.Wait()
+		}
+	}
 }
 
 // unitsOf counts for some users.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sluice/config"
@@ -67,6 +68,23 @@ func TestQuota_IsThatOfTheSaleThatIsOnOrNext(t *testing.T) {
 	if newQuotas(&config.Config{Sales: c.Sales[2:]}, nil) != nil {
 		t.Error("a sale without a limit counts")
 	}
+}
+
+func TestQuota_CloseWaitsForTheCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuotas(&config.Config{Sales: []config.Sale{{MaxPerUser: 1}}}, nil)
+		q.sales[0].counted.Call = func(string, []string) ([]userUnits, error) {
+			time.Sleep(time.Second)
+			return make([]userUnits, 1), nil
+		}
+		o, began := &orderLedger{}, time.Now()
+		o.now.Store(&ledgerRules{quotas: q})
+		go q.count([]saleBound{{q.sales[0], 1}}, []byte("7"), true)
+		synctest.Wait() // the call is under way
+		if o.endCounts(); time.Since(began) != time.Second {
+			t.Errorf("ended after %v", time.Since(began))
+		}
+	})
 }
 
 // A user who has enough, and repeats an order, hears of that order, or that it cannot be looked up; but not that it is

@@ -1,6 +1,6 @@
-// Package batch has many goroutines ask in few calls. One call of a key is under way at a time; what is asked meanwhile
-// goes with the next one. It bounds the questions of a call, and of those that wait. A caller hears what came of the
-// call that had its question.
+// Package batch gathers the questions of many goroutines into few calls. One call of a key is under way at a time; what
+// is asked meanwhile goes with the next one. It bounds the questions of a call, and of those that wait. A caller gets
+// the result of the call that carried its question.
 package batch
 
 import (
@@ -49,7 +49,8 @@ type group[In, Out any] struct {
 	done chan struct{} // closed when out and err are there
 }
 
-// Do asks one question. Only the caller's wait ends with ctx.
+// Do asks one question. A question goes with a call that begins after it was asked. Only the caller's wait ends with
+// ctx.
 func (c *Calls[In, Out]) Do(ctx context.Context, key string, in In) (out Out, err error) {
 	mine, at := c.join(key, in)
 	if mine == nil {

@@ -65,7 +65,7 @@ func TestCalls_OneAtATimeAndTheRestTogether(t *testing.T) {
 	})
 }
 
-func TestCalls_AFailureIsThatOfAllWhoWait(t *testing.T) {
+func TestCalls_FailureFailsAllThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls [][]int
 		c := batch.Calls[int, int]{Call: doubling(&calls, true), Most: 20, FailTogether: true}
@@ -88,6 +88,18 @@ func TestCalls_QuestionsThatWaitAreBounded(t *testing.T) {
 		}
 		if errs := ask(t, &c, 30); len(errs) != 0 {
 			t.Errorf("what was asked counts for ever: %v", errs)
+		}
+	})
+}
+
+func TestCalls_QuestionGoesWithACallThatBeginsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls [][]int
+		c := batch.Calls[int, int]{Call: doubling(&calls, false), Most: 20}
+		go c.Do(t.Context(), "1", 7)
+		synctest.Wait() // that call is under way
+		if out, err := c.Do(t.Context(), "1", 7); out != 14 || err != nil || len(calls) != 2 {
+			t.Errorf("%d, %v, %d calls", out, err, len(calls))
 		}
 	})
 }
