@@ -112,6 +112,7 @@ func rareScripts(b *testing.B) {
 		{"set_state", func(i int) error { _, err := r.SetState(ctx, sku(0), states[i%2]); return err }},
 		{"set_schedule", func(i int) error { _, err := r.SetSchedule(ctx, sku(0), int64(i+1), 1<<40); return err }},
 		{"add", func(i int) error { _, err := r.Add(ctx, sku(0), 1, fmt.Sprint("id-", i)); return err }},
+		{"audit", func(int) error { return r.InspectAll(ctx, []string{sku(0)})[0].Err }},
 		{"read_stock", func(int) error { _, _, err := r.ReadStock(ctx, sku(0)); return err }},
 		{"overrule", func(i int) error {
 			_, _, _, err := r.Overrule(ctx, sku(1), Paused, int64(i+1))
