@@ -76,8 +76,8 @@ func (s *Source) validJSON() bool {
 	return s.json == jsonValid
 }
 
-// jsonScalar is the value of p that text is: a string or a whole number of any length, as which its digits count; nil
-// where there is no text.
+// jsonScalar is the value of p that text is: a string or a whole number of at most 64 bits with its sign, of which the
+// digits count; nil where there is no text.
 func (s *Source) jsonScalar(text []byte, p *Part) ([]byte, Fault) {
 	switch {
 	case text == nil:
