@@ -74,8 +74,8 @@ func New(o Options) *Deliverer {
 	d.decider.shared, d.decider.underway = common, &d.underway
 	d.lines.all, d.underway.sending = make(map[string]*line), make(map[orderName]bool)
 	d.looks.Call, d.looks.Most, d.looks.Pace = d.find, ledger.MaxItems, new(gathering)
-	tell := &d.decider.batch
-	tell.Call, tell.Most, tell.Pace = d.decider.tellAll, ledger.MaxItems, new(gathering)
+	decisions := &d.decider.batch
+	decisions.Call, decisions.Most, decisions.Pace = d.decider.tellAll, ledger.MaxItems, new(gathering)
 	d.work.Go(d.run)
 	return d
 }

@@ -64,13 +64,13 @@ func (s demoStock) shopOptions(d *Options) load.ShopOptions {
 	o := load.ShopOptions{Units: d.Units, Reserved: s.Shop == nil}
 	o.Capacity, o.Latency = d.pace()
 	if s.Shop != nil {
-		o.Take = s.take
+		o.Take = s.takeUnit
 	}
 	return o
 }
 
-// take takes a unit of the shop's, and gives it back where it was none.
-func (s demoStock) take(ctx context.Context) (bool, error) {
+// takeUnit takes a unit of the shop's, and gives it back where it was none.
+func (s demoStock) takeUnit(ctx context.Context) (bool, error) {
 	left, err := s.Shop.Add(ctx, SKU, -1)
 	if err == nil && left < 0 {
 		_, err = s.Shop.Add(ctx, SKU, 1)

@@ -65,7 +65,7 @@ const (
 	typedKeys   invariant = iota // the keys are what they should be, and none of them is alone
 	readable                     // the numbers are numbers, and not negative
 	knownState                   // the state is one of the four
-	withinTotal                  // held + sold <= total; to adopt more than that breaks it too
+	withinTotal                  // held + sold <= total; recovering more orders than that breaks it too
 	numInvariants
 )
 

@@ -50,7 +50,7 @@ func (r *Store) tripsTo(ctx context.Context, key string) *roundTrips {
 // sharedCall is a call that waits for a round trip, or is in one.
 type sharedCall struct {
 	*scriptCall
-	ctx   context.Context // whose turn does not come before this ends has not been sent
+	ctx   context.Context // a call that still waits when this ends is not sent
 	since time.Time
 	done  chan struct{}
 }
