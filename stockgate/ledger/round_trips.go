@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,14 +17,22 @@ const (
 	ordersPerTrip = 256
 )
 
+// The kinds of calls that share round trips.
+const (
+	settling = iota
+	reserving
+	kindsOfCalls
+)
+
 // roundTrips lets calls for several SKUs share round trips to one server. A call of its own costs this process and
 // Redis two system calls and wake-ups each, and orders that are spread over many SKUs find none of their own SKU to
-// share a call with. While maxTrips are under way, what comes waits for one of them to end, and leaves with all others
-// that wait.
+// share a call with. While maxTrips are under way, what comes waits for one of them to end, and leaves with others
+// that wait. Settlements and reservations have half of each round trip, so that neither waits behind all of the other
+// kind: clients wait for a reservation, and thousands of SKUs may owe a settlement. What one kind leaves the other has.
 type roundTrips struct {
 	mu       sync.Mutex
 	underWay int
-	waiting  []*sharedCall
+	waiting  [kindsOfCalls][]*sharedCall
 }
 
 // trips are the round trips to each server: one that hangs holds up no other. The name of all but a cluster's is "".
@@ -67,7 +74,11 @@ func (r *Store) share(ctx context.Context, q *scriptCall) (answer []any, err err
 		return r.call(ctx, q)
 	}
 	w := &sharedCall{q, ctx, time.Now(), make(chan struct{})}
-	t.waiting = append(t.waiting, w)
+	kind := settling
+	if q.script == reserveScript {
+		kind = reserving
+	}
+	t.waiting[kind] = append(t.waiting[kind], w)
 	t.mu.Unlock()
 	<-w.done
 	return q.answer, q.err
@@ -90,20 +101,39 @@ func (r *Store) nextTrip(t *roundTrips) {
 func (t *roundTrips) take() (calls []*sharedCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n, orders, size := 0, 0, 0
-	for n < len(t.waiting) && n < callsPerTrip && orders < ordersPerTrip && size < maxBatchBytes {
-		orders += len(t.waiting[n].items)
-		size += t.waiting[n].size()
-		n++
+	var all trip
+	for kind := range t.waiting {
+		var half trip
+		half.fill(&t.waiting[kind], 2)
+		all = trip{append(all.calls, half.calls...), all.orders + half.orders, all.size + half.size}
 	}
-	if n == 0 {
+	for kind := range t.waiting {
+		all.fill(&t.waiting[kind], 1)
+	}
+	if len(all.calls) == 0 {
 		t.underWay--
-		return nil
 	}
-	calls = slices.Clone(t.waiting[:n])
-	clear(t.waiting[:n])
-	t.waiting = t.waiting[n:]
-	return calls
+	return all.calls
+}
+
+// trip is what goes with a round trip.
+type trip struct {
+	calls        []*sharedCall
+	orders, size int // of all calls
+}
+
+// fill adds calls that wait while there is room in this part of a round trip: the half of it for 2, all of it for 1.
+func (p *trip) fill(waiting *[]*sharedCall, part int) {
+	rest := *waiting
+	for len(rest) > 0 && len(p.calls) < callsPerTrip/part && p.orders < ordersPerTrip/part &&
+		p.size < maxBatchBytes/part {
+		w := rest[0]
+		rest[0], rest = nil, rest[1:]
+		p.calls = append(p.calls, w)
+		p.orders += len(w.items)
+		p.size += w.size()
+	}
+	*waiting = rest
 }
 
 // makeTrip makes the round trip of calls.

@@ -36,11 +36,7 @@ func crowded(t *testing.T, r *Store, skus int, ctx context.Context, meanwhile fu
 		})
 	}
 	only := r.tripsTo(ctx, "")
-	testkit.Eventually(t, "calls wait", func() bool {
-		only.mu.Lock()
-		defer only.mu.Unlock()
-		return len(only.waiting) == skus-maxTrips
-	})
+	testkit.Eventually(t, "calls wait", func() bool { return waitingFor(only) == skus-maxTrips })
 	meanwhile()
 	close(hold)
 	all.Wait()
@@ -50,6 +46,16 @@ func crowded(t *testing.T, r *Store, skus int, ctx context.Context, meanwhile fu
 		return only.underWay == 0
 	})
 	return errs, n.Load()
+}
+
+// waitingFor counts the calls that wait for a round trip.
+func waitingFor(t *roundTrips) (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, calls := range t.waiting {
+		n += len(calls)
+	}
+	return n
 }
 
 // Calls of their own for each SKU would wait for connections, and those that find none fail.
@@ -113,7 +119,7 @@ func TestRoundTrips_WorkOfEachIsBounded(t *testing.T) {
 		for range n {
 			call := &scriptCall{items: make([]Item, items)}
 			call.items[0].Request = strings.Repeat("x", size)
-			trips.waiting = append(trips.waiting, &sharedCall{scriptCall: call})
+			trips.waiting[reserving] = append(trips.waiting[reserving], &sharedCall{scriptCall: call})
 		}
 		return trips
 	}
@@ -123,6 +129,79 @@ func TestRoundTrips_WorkOfEachIsBounded(t *testing.T) {
 		trips := many(c.n, c.items, c.size)
 		testkit.Want(t, fmt.Sprint(c, " at first"), len(trips.take()), c.first)
 		testkit.Want(t, fmt.Sprint(c, " then"), len(trips.take()), c.rest)
+	}
+}
+
+// A client does not wait until all settlements are told that were there before its order. Settlements do not wait for a
+// crowd of orders either.
+func TestRoundTrips_LateCallOfTheOtherKindGoesWithTheNextOne(t *testing.T) {
+	for late, orders := range map[string]bool{"reservation": true, "settlement": false} {
+		t.Run(late, func(t *testing.T) { lateCall(t, orders) })
+	}
+}
+
+// lateCall has a reservation wait behind a crowd of settlements, or the other way round, and lets one round trip go.
+func lateCall(t *testing.T, reserves bool) {
+	const crowd = 4 * callsPerTrip
+	_, r := onRedis(t)
+	call := func(i int, reserves bool) (err error) {
+		sku, items := fmt.Sprint("many-", i), []Item{{Serial: "s", User: "ann", Quantity: 1}}
+		if reserves {
+			_, err = r.Reserve(t.Context(), sku, 0, 1, 1_000_000, items, []Code{Unsure})
+		} else {
+			_, err = r.Finish(t.Context(), sku, 1, 1_000_000, Release, items, []Done{0})
+		}
+		return err
+	}
+	for i := range crowd + 1 {
+		testkit.Must[Stock](t)(r.SetTotal(t.Context(), fmt.Sprint("many-", i), 5, 0))
+	}
+	testkit.Check(t, errors.Join(call(0, true), call(0, false))) // Redis knows the scripts: a round trip is one
+	only, goesOn, late := r.tripsTo(t.Context(), ""), make(chan struct{}), make(chan error, 1)
+	countTrips(t, r).between = func() { <-goesOn }
+	only.mu.Lock()
+	only.underWay = maxTrips
+	only.mu.Unlock()
+	var all sync.WaitGroup
+	for i := range crowd {
+		all.Go(func() { testkit.Check(t, call(i, !reserves)) })
+	}
+	testkit.Eventually(t, "the crowd waits", func() bool { return waitingFor(only) == crowd })
+	go func() { late <- call(crowd, reserves) }()
+	testkit.Eventually(t, "the late call waits", func() bool { return waitingFor(only) == crowd+1 })
+	r.nextTrip(only)
+	goesOn <- struct{}{}
+	testkit.Eventually(t, "the late call is answered", func() bool { return len(late) == 1 })
+	testkit.Check(t, <-late)
+	close(goesOn)
+	all.Wait()
+}
+
+// Neither kind of calls has more than half of a round trip while the other one waits, however large its calls are.
+func TestRoundTrips_EachKindHasItsHalf(t *testing.T) {
+	for _, c := range []struct{ settle, items, reserve, wantSettle, wantReserve int }{
+		{40, 1, 40, callsPerTrip / 2, callsPerTrip / 2},
+		{40, 1, 3, callsPerTrip - 3, 3}, {3, 1, 40, 3, callsPerTrip - 3},
+		{40, MaxItems, 40, 1, callsPerTrip / 2},
+	} {
+		trips := &roundTrips{underWay: 1}
+		for range c.settle {
+			w := &sharedCall{scriptCall: &scriptCall{script: "finish", items: make([]Item, c.items)}}
+			trips.waiting[settling] = append(trips.waiting[settling], w)
+		}
+		for range c.reserve {
+			w := &sharedCall{scriptCall: &scriptCall{script: reserveScript, items: make([]Item, 1)}}
+			trips.waiting[reserving] = append(trips.waiting[reserving], w)
+		}
+		var got [kindsOfCalls]int
+		for _, w := range trips.take() {
+			if w.script == reserveScript {
+				got[reserving]++
+			} else {
+				got[settling]++
+			}
+		}
+		testkit.Want(t, fmt.Sprint(c), got, [kindsOfCalls]int{c.wantSettle, c.wantReserve})
 	}
 }
 
@@ -142,7 +221,8 @@ func TestRoundTrips_OrderThatWaitedBuysByTheTimeOfItsRoundTrip(t *testing.T) {
 	testkit.Eventually(t, "it waits, and the sale is over", func() bool {
 		only.mu.Lock()
 		defer only.mu.Unlock()
-		return len(only.waiting) == 1 && time.Since(only.waiting[0].since) > time.Millisecond
+		waits := only.waiting[reserving]
+		return len(waits) == 1 && time.Since(waits[0].since) > time.Millisecond
 	})
 	r.nextTrip(only)
 	testkit.Check(t, <-asked)
