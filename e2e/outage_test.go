@@ -81,7 +81,7 @@ func TestRedisOutage_OrdersPassWhereAllowedAndAreCounted(t *testing.T) {
 	soon(t, "orders are rejected again", func() bool { return g.order("1001").is(409, "sold_out") })
 }
 
-// Orders hear at once why they are rejected, and pages do not wait for Redis.
+// Orders hear why they are rejected.
 func TestRedisOutage_HangingRedisIsAnOutageToo(t *testing.T) {
 	t.Parallel()
 	for gateName, start := range map[string]func(*testing.T, *redistest.Server, string) *running{
@@ -109,13 +109,31 @@ func TestRedisOutage_HangingRedisIsAnOutageToo(t *testing.T) {
 			soon(t, "orders are rejected", hears(503, "stock_error"))
 			g.wantMetric(0, "sluice_redis_up")
 			for range 50 {
-				g.ask("GET", "/page").must(t, 200, "")
 				order().must(t, 503, "stock_error")
 			}
 			redis.Resume()
 			soon(t, "orders pass again", hears(200, ""))
 		})
 	}
+}
+
+// While an order waits for its answer from Redis, a page is answered.
+func TestRedisOutage_PagesDoNotWaitForRedis(t *testing.T) {
+	t.Parallel()
+	redis, shop := redistest.Start(t), open(t, nil)
+	g := reserves(t, redis, 100, shop.setting(), `stock.redis.timeout = "1m"`)
+	g.ask("POST", orderPath, "Cookie: uid=1").must(t, 200, "")
+	asked := func() float64 { return g.metric("sluice_ledger_call_orders_count", `operation="reserve"`) }
+	ordered, before := make(chan answer, 1), asked()
+	redis.Pause()
+	go func() { ordered <- g.ask("POST", orderPath, "Cookie: uid=2") }()
+	soon(t, "Redis is asked for a unit", func() bool { return asked() > before })
+	g.ask("GET", "/page").must(t, 200, "")
+	if len(ordered) > 0 {
+		t.Errorf("the order did not wait for Redis: %+v", <-ordered)
+	}
+	redis.Resume()
+	(<-ordered).must(t, 200, "")
 }
 
 func (g *running) readiness() string {
