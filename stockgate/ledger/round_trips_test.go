@@ -163,6 +163,8 @@ func lateCall(t *testing.T, reserves bool) {
 	only.underWay = maxTrips
 	only.mu.Unlock()
 	var all sync.WaitGroup
+	defer all.Wait()
+	defer close(goesOn)
 	for i := range crowd {
 		all.Go(func() { testkit.Check(t, call(i, !reserves)) })
 	}
@@ -173,8 +175,6 @@ func lateCall(t *testing.T, reserves bool) {
 	goesOn <- struct{}{}
 	testkit.Eventually(t, "the late call is answered", func() bool { return len(late) == 1 })
 	testkit.Check(t, <-late)
-	close(goesOn)
-	all.Wait()
 }
 
 // Neither kind of calls has more than half of a round trip while the other one waits, however large its calls are.
