@@ -225,13 +225,20 @@ func (c *chaos) balance(clerk *operator) {
 	c.count("units sold in the end", sold)
 }
 
-// match holds the serials that the ledger calls confirmed against the orders of the shop, and users against their
-// limit.
+// match holds the serials that the ledger calls confirmed against the orders of the shop, users against their limit,
+// and the units of users against what is sold.
 func (c *chaos) match(sku string, sold int) {
-	records, err := c.redis.Client.HGetAll(c.t.Context(), "sluice:shop:{"+sku+"}:r").Result()
-	if err != nil {
-		c.t.Error(err)
+	records, units := c.entries(sku, "r"), 0
+	for user, n := range c.entries(sku, "u") {
+		has, err := strconv.Atoi(n)
+		if units += has; err != nil || has <= 0 {
+			c.t.Errorf("user %s has %q units of %s", user, n, sku)
+		}
 	}
+	if units != sold {
+		c.t.Errorf("users have %d units of %s, %d are sold", units, sku, sold)
+	}
+	c.matchDeadlines(sku, records)
 	c.shop.mu.Lock()
 	defer c.shop.mu.Unlock()
 	users, orders := map[string]int{}, 0
@@ -255,6 +262,29 @@ func (c *chaos) match(sku string, sold int) {
 	}
 	if orders != sold {
 		c.t.Errorf("%d orders of %s at the shop, %d units sold", orders, sku, sold)
+	}
+}
+
+// entries reads a hash of a ledger.
+func (c *chaos) entries(sku, name string) map[string]string {
+	all, err := c.redis.Client.HGetAll(c.t.Context(), "sluice:shop:{"+sku+"}:"+name).Result()
+	if err != nil {
+		c.t.Error(err)
+	}
+	return all
+}
+
+// matchDeadlines holds what has a time at which it is due against the records: released and refunded orders have the
+// one until which they are kept, and where nothing is held no other order has one.
+func (c *chaos) matchDeadlines(sku string, records map[string]string) {
+	due, err := c.redis.Client.ZRange(c.t.Context(), "sluice:shop:{"+sku+"}:x", 0, -1).Result()
+	if err != nil {
+		c.t.Error(err)
+	}
+	for _, serial := range due {
+		if r := records[serial]; !strings.HasPrefix(r, "X|") && !strings.HasPrefix(r, "R|") {
+			c.t.Errorf("the order %s of %s is due some time, its record is %q", serial, sku, r)
+		}
 	}
 }
 
