@@ -144,7 +144,7 @@ bench-settle: ## sluice-settle run beside a transaction an order: speed, CPU, me
 SEEDS ?= 100000
 FIRST ?= 1
 
-sim: ## SEEDS random sales in virtual time, from seed FIRST on: docs/testing.md (18 a second of one core)
+sim: ## SEEDS random sales in virtual time, from seed FIRST on: docs/testing.md (16 a second of one core)
 	$(GO) test -count=1 -timeout 12h -v -run Schedules ./internal/sim -args -seeds $(SEEDS) -first $(FIRST)
 
 schedules: ## 260 random schedules of fail-over with real processes; those of make sim are in virtual time

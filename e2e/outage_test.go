@@ -130,7 +130,7 @@ func TestRedisOutage_PagesDoNotWaitForRedis(t *testing.T) {
 	soon(t, "Redis is asked for a unit", func() bool { return asked() > before })
 	g.ask("GET", "/page").must(t, 200, "")
 	if len(ordered) > 0 {
-		t.Errorf("the order did not wait for Redis: %+v", <-ordered)
+		t.Fatalf("the order did not wait for Redis: %+v", <-ordered)
 	}
 	redis.Resume()
 	(<-ordered).must(t, 200, "")

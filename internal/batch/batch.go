@@ -29,7 +29,7 @@ type Calls[In, Out any] struct {
 	mu      sync.Mutex
 	waiting int
 	byKey   map[string][]*group[In, Out] // that wait, in order; with an entry a goroutine makes the calls of the key
-	running sync.WaitGroup
+	idle    *sync.Cond                   // no call is under way; nil = none waits for that
 }
 
 // Pacer says when the next call may begin. Its methods are called one at a time.
@@ -67,8 +67,17 @@ func (c *Calls[In, Out]) Do(ctx context.Context, key string, in In) (out Out, er
 	return mine.out[at], nil
 }
 
-// Wait waits until no call is under way.
-func (c *Calls[In, Out]) Wait() { c.running.Wait() }
+// Wait waits until no call is under way, for the calls of questions that come meanwhile, too.
+func (c *Calls[In, Out]) Wait() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.idle == nil {
+		c.idle = sync.NewCond(&c.mu)
+	}
+	for len(c.byKey) > 0 {
+		c.idle.Wait()
+	}
+}
 
 // join adds to the last group of key that waits; nil = there are too many questions.
 func (c *Calls[In, Out]) join(key string, in In) (mine *group[In, Out], at int) {
@@ -90,7 +99,7 @@ func (c *Calls[In, Out]) join(key string, in In) (mine *group[In, Out], at int) 
 	}
 	mine.in = append(mine.in, in)
 	if !running {
-		c.running.Go(func() { c.run(key) }) // it ends with the calls
+		go c.run(key) // it ends with the calls
 	}
 	return mine, len(mine.in) - 1
 }
@@ -122,7 +131,9 @@ func (c *Calls[In, Out]) next(key string) *group[In, Out] {
 		}
 	}
 	if len(groups) == 0 {
-		delete(c.byKey, key)
+		if delete(c.byKey, key); c.idle != nil {
+			c.idle.Broadcast()
+		}
 		return nil
 	}
 	first := groups[0]

@@ -111,3 +111,16 @@ func TestCalls_MissingAnswersAreAnError(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// Who closes need not know that no question comes any more.
+func TestCalls_WaitMeetsQuestions(t *testing.T) {
+	c := &batch.Calls[int, int]{Most: 1, Call: func(_ string, in []int) ([]int, error) { return in, nil }}
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(c.Wait)
+		if out, err := c.Do(t.Context(), "1", i); err != nil || out != i {
+			t.Error(out, err)
+		}
+	}
+	all.Wait()
+}

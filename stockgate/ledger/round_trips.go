@@ -14,7 +14,7 @@ const (
 
 	// What may share a round trip: Redis answers it whole within stock.redis.timeout, also where several instances ask.
 	callsPerTrip  = 32
-	ordersPerTrip = 256
+	ordersPerTrip = 256 // the last call of each kind may go beyond that
 )
 
 // The kinds of calls that share round trips.

@@ -164,6 +164,7 @@ func lateCall(t *testing.T, reserves bool) {
 	only.mu.Unlock()
 	var all sync.WaitGroup
 	defer all.Wait()
+	defer r.nextTrip(only) // the other of the two round trips ends, also where this test has failed
 	defer close(goesOn)
 	for i := range crowd {
 		all.Go(func() { testkit.Check(t, call(i, !reserves)) })
