@@ -12,6 +12,7 @@ import (
 type finisher struct {
 	*core
 	batches  *batcher
+	sharing  chan struct{} // one element for each call that settles while few settlements are owed
 	capacity chan struct{} // one element for each settlement that the store does not have
 }
 
@@ -187,9 +188,18 @@ func (r *finisher) finish(q *skuQueue, b *finishBatch) (StockVersion, bool) {
 	}
 }
 
-// call makes the call. Each SKU has one under way at most, and calls of many SKUs share round trips. A bound for all
-// SKUs together would let settlements fall behind orders, which have none, and one slow server hold up the others.
+// call makes the call. Each SKU has one under way at most, and calls of many SKUs share round trips. While few
+// settlements are owed, it waits for one of the maxSharing others to end, and more orders of its SKU share the next one.
+// While many are, that bound would let settlements fall behind orders, which have none.
 func (r *finisher) call(q *skuQueue, b *finishBatch) (StockVersion, error) {
+	if len(r.capacity) < manyOwed {
+		select {
+		case r.sharing <- struct{}{}:
+			defer func() { <-r.sharing }()
+		case <-r.ctx.Done():
+			return StockVersion{}, r.ctx.Err()
+		}
+	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
 	defer cancel()
 	now := r.o.Clock()

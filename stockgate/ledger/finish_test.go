@@ -170,11 +170,11 @@ func TestSettle_ContradictionsAreSaidAloud(t *testing.T) {
 	})
 }
 
-// Settlements come as fast as orders, which no bound for all SKUs holds up: 8 calls at once, beside the reservations of
-// 512 clients in the same round trips, left four of five orders of 1,000 SKUs unsettled.
-func TestSettle_NoSKUWaitsForOthers(t *testing.T) {
+// Few settlements share calls. Many come as fast as orders, which no bound for all SKUs holds up: 8 calls at once, beside
+// the reservations of 512 clients, left four of five orders of 1,000 SKUs unsettled.
+func TestSettle_ManyDoNotWaitForOthers(t *testing.T) {
 	at(t, func(t *testing.T) {
-		const skus = 500
+		const few, many = 100, 1000
 		s := newFakeStore()
 		var calls atomic.Int64
 		answer := make(chan struct{})
@@ -185,13 +185,21 @@ func TestSettle_NoSKUWaitsForOthers(t *testing.T) {
 			}
 			return nil
 		})
-		d := opened(t, testOptions(), s, nil)
-		for i := range skus {
+		o := testOptions()
+		o.MaxSettling = many
+		d := opened(t, o, s, nil)
+		for i := range many {
+			if i == few {
+				synctest.Wait()
+				testkit.Want(t, "calls at once while few are owed", calls.Load(), maxSharing)
+			}
 			s.put(fmt.Sprint(i), 1, 0)
 			d.Settle(fmt.Sprint(i), "a", Release)
 		}
 		synctest.Wait()
-		testkit.Want(t, "calls at once", calls.Load(), skus)
+		if n := calls.Load(); n < many-manyOwed {
+			t.Errorf("%d calls at once while %d are owed", n, many)
+		}
 		close(answer)
 		testkit.Eventually(t, "all is settled", func() bool { return len(d.capacity) == 0 })
 	})

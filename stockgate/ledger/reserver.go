@@ -44,6 +44,9 @@ const (
 	stateSize      = 512
 	stateInterval  = int64(10 * time.Millisecond)
 	searchInterval = 10 * stateInterval // a search asks all ledgers: it takes no call from those who name the SKU
+
+	maxSharing = 8   // calls that settle at once while fewer settlements than manyOwed are owed
+	manyOwed   = 512 // of settlements
 )
 
 // New returns a reserver over store that calls ask, which may be nil, about orders whose outcome is unknown.
@@ -93,7 +96,10 @@ func (r *Reserver) Use(o Options, ask AskOrder) {
 func (r *Reserver) connect() {
 	r.mirrors.core = &r.core
 	r.batcher = batcher{&r.core, &r.mirrors}
-	r.finisher = finisher{core: &r.core, batches: &r.batcher, capacity: make(chan struct{}, r.o.MaxSettling)}
+	r.finisher = finisher{
+		core: &r.core, batches: &r.batcher,
+		sharing: make(chan struct{}, maxSharing), capacity: make(chan struct{}, r.o.MaxSettling),
+	}
 	r.resolver = resolver{&r.core, &r.finisher}
 	r.upkeep = maintenance{core: &r.core, batches: &r.batcher, resolver: &r.resolver}
 }
