@@ -12,8 +12,8 @@ import (
 // awayTooLong is how long Redis may be away before an instance that rejects orders without it is not ready.
 const awayTooLong = 10 * time.Second
 
-// allMissing is from how many readings on readyz says that none has found stock. One unknown SKU that is asked for often
-// suffices.
+// allMissing is from how many readings on readyz says that none has found stock. One unknown SKU that is often asked
+// for suffices.
 const allMissing = 20
 
 // Checks are the conditions of readiness.

@@ -74,7 +74,7 @@ func TestQuota_CloseWaitsForTheCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQuotas(&config.Config{Sales: []config.Sale{{MaxPerUser: 1}}}, nil)
 		q.sales[0].counted.Call = func(string, []string) ([]userUnits, error) {
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // of virtual time: how long the call takes
 			return make([]userUnits, 1), nil
 		}
 		o, began := &orderLedger{}, time.Now()

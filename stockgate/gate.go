@@ -81,8 +81,8 @@ func (g *Gate) Close() {
 // second even without requests.
 func (g *Gate) Away(now int64) time.Duration { return g.poller.health.away(now) }
 
-// Missing is how many readings there were while none has found a key: the source may have been emptied. It is 0 once one
-// has, since what is missing then may be a client's invention.
+// Missing is how many readings there were while none has found a key: the source may have been emptied. It is 0 once
+// one has, since what is missing then may be a client's invention.
 func (g *Gate) Missing() uint64 {
 	if g.poller.found.Load() {
 		return 0

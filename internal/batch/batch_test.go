@@ -42,7 +42,7 @@ func ask(t *testing.T, c *batch.Calls[int, int], n int) (errs map[string]int) {
 func doubling(calls *[][]int, fail bool) func(string, []int) ([]int, error) {
 	return func(_ string, in []int) (out []int, err error) {
 		*calls = append(*calls, in)
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // of virtual time: how long a call takes
 		if fail && in[0] == 0 {
 			return nil, errors.New("away")
 		}

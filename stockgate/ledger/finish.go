@@ -189,8 +189,8 @@ func (r *finisher) finish(q *skuQueue, b *finishBatch) (StockVersion, bool) {
 }
 
 // call makes the call. Each SKU has one under way at most, and calls of many SKUs share round trips. While few
-// settlements are owed, it waits for one of the maxSharing others to end, and more orders of its SKU share the next one.
-// While many are, that bound would let settlements fall behind orders, which have none.
+// settlements are owed, it waits for one of the maxSharing others to end, and more orders of its SKU share the next
+// one. While many are, that bound would let settlements fall behind orders, which have none.
 func (r *finisher) call(q *skuQueue, b *finishBatch) (StockVersion, error) {
 	if len(r.capacity) < manyOwed {
 		select {

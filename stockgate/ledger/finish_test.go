@@ -170,8 +170,8 @@ func TestSettle_ContradictionsAreSaidAloud(t *testing.T) {
 	})
 }
 
-// Few settlements share calls. Many come as fast as orders, which no bound for all SKUs holds up: 8 calls at once, beside
-// the reservations of 512 clients, left four of five orders of 1,000 SKUs unsettled.
+// Few settlements share calls. Many come as fast as orders, which no bound for all SKUs holds up: 8 calls at once,
+// beside the reservations of 512 clients, left four of five orders of 1,000 SKUs unsettled.
 func TestSettle_ManyDoNotWaitForOthers(t *testing.T) {
 	at(t, func(t *testing.T) {
 		const few, many = 100, 1000
